@@ -45,8 +45,8 @@ from load import (
     write_videos,
 )
 from record import ROOT, Measure, at_least, at_most, options_of, record
-from reeltalk.evaluate.models import create_judges
-from reeltalk.evaluate.stage import EvaluationRunner, JudgingSetup
+from reeltalk.evaluation.models import create_judges
+from reeltalk.evaluation.stage import EvaluationRunner, JudgingSetup
 from reeltalk.judge.judge import Background
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm.model import Message, Reply

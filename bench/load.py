@@ -24,14 +24,14 @@ import openai
 from numpy.typing import NDArray
 
 from chat_server import ChatServer
-from reeltalk.evaluate.models import ModelConfig, create_model
-from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
-from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.playing.play import NoFrameSource, Pictures, Response, TurnInput, play_script
-from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.run_folder import RunFolder
-from reeltalk.evaluate.settings import FramePolicy, FrameSettings, PlaySettings
-from reeltalk.evaluate.stage import EvaluationRunner, JudgingSetup
+from reeltalk.evaluation.models import ModelConfig, create_model
+from reeltalk.evaluation.playing.chat import ChatPlayer, answer_prompt
+from reeltalk.evaluation.playing.frames import FrameServer
+from reeltalk.evaluation.playing.play import NoFrameSource, Pictures, Response, TurnInput, play_script
+from reeltalk.evaluation.playing.script import Script, Step
+from reeltalk.evaluation.run_folder import RunFolder
+from reeltalk.evaluation.settings import FramePolicy, FrameSettings, PlaySettings
+from reeltalk.evaluation.stage import EvaluationRunner, JudgingSetup
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.llm.model import Message

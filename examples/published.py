@@ -6,7 +6,7 @@ python examples/published.py benchmarks/vdact qwen3-vl runs/vdact http://localho
 import sys
 
 from reeltalk import Benchmark
-from reeltalk.evaluate.presets import PRESETS
+from reeltalk.evaluation.presets import PRESETS
 from reeltalk.stages import FrameSettings, JudgeModelSettings, LimitSettings, ModelSettings, evaluate, plan_evaluation
 
 

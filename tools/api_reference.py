@@ -38,10 +38,10 @@ report(done.run, out="site")
 ```
 
 `reeltalk_build.stages` has `curate` and `construct`, and `reeltalk_household.stages` has `film`. Import functions from
-there, not from `reeltalk`, where `evaluate` and `judge` are packages. Import everything else from its module. All
-[errors](errors.md) are subclasses of `ReeltalkError`. `progress` is called with `(what, done, total, share)`; `tell`
-is called with sentences for people. Keywords have the names of the command's options: `--out` is `out=`, and
-`--min-shots` is the field `min_shots` of `CurateSettings`.
+there. `reeltalk.evaluate` and `reeltalk.compare` are their short forms for [a notebook](../notebook.md). Import
+everything else from its module. All [errors](errors.md) are subclasses of `ReeltalkError`. `progress` is called with
+`(what, done, total, share)`; `tell` is called with sentences for people. Keywords have the names of the command's
+options: `--out` is `out=`, and `--min-shots` is the field `min_shots` of `CurateSettings`.
 
 Every result prints as one screen, and is a small table at the end of a cell in a notebook.
 """

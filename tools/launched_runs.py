@@ -36,7 +36,7 @@ from unittest import mock
 from reeltalk_streaming.video import feed
 
 OF_COMMANDS: Final = """
-import openai, reeltalk_household.benchmarks, reeltalk.cli, reeltalk_build.curate.stage, reeltalk.evaluate.stage
+import openai, reeltalk_household.benchmarks, reeltalk.cli, reeltalk_build.curate.stage, reeltalk.evaluation.stage
 import reeltalk.llm.inspect_models, reeltalk.llm.wire_sender
 import reeltalk.metrics.scoring
 openai.AsyncOpenAI(api_key="none").chat.completions

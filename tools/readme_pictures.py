@@ -24,7 +24,7 @@ import numpy as np
 from PIL import Image
 from walk_report import SCHEMES, find_chromium, open_browser
 
-from reeltalk.evaluate.settings import FrameSettings, PlaySettings, RunConfig
+from reeltalk.evaluation.settings import FrameSettings, PlaySettings, RunConfig
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.progress import Progress

@@ -20,8 +20,9 @@ from rich.console import Console
 from reeltalk import errors
 from reeltalk.analysis.published.records import FILES, markdown, published_overview, read_published
 from reeltalk.cli import app
-from reeltalk.evaluate.checks import OF_PROTOCOLS
-from reeltalk.evaluate.model_options import EXAMPLES, KINDS_OF, OPTIONS_OF, UNSIGNED, kinds_of_option
+from reeltalk.cli.short_help import show_all_options
+from reeltalk.evaluation.checks import OF_PROTOCOLS
+from reeltalk.evaluation.model_options import EXAMPLES, KINDS_OF, OPTIONS_OF, UNSIGNED, kinds_of_option
 from reeltalk.judge.protocol import protocols
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.labels import VOCABULARIES, label_title
@@ -50,6 +51,7 @@ def commands() -> str:
 def _help(*names: str) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=100, color_system=None, force_terminal=False)
+    show_all_options()
     app([*names, "--help"], console=console, exit_on_error=False, result_action="return_value")
     text = "\n".join(line.rstrip() for line in stream.getvalue().strip().splitlines())
     return f"{'#' * (1 + len(names))} {' '.join(names)}\n\n```text\n{text}\n```\n"

@@ -19,11 +19,11 @@ from scripted_server import Body, serve, words
 
 from reeltalk.cli import app, run
 from reeltalk.errors import ModelError, SettingError
-from reeltalk.evaluate.answers import AnswerSet, answer_sets
-from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
-from reeltalk.evaluate.playing.play import HistoryTurn, ShownFrame, TurnInput
-from reeltalk.evaluate.playing.script import Step, make_scripts
-from reeltalk.evaluate.settings import FrameSettings, PlaySettings
+from reeltalk.evaluation.answers import AnswerSet, answer_sets
+from reeltalk.evaluation.playing.chat import ChatPlayer, answer_prompt
+from reeltalk.evaluation.playing.play import HistoryTurn, ShownFrame, TurnInput
+from reeltalk.evaluation.playing.script import Step, make_scripts
+from reeltalk.evaluation.settings import FrameSettings, PlaySettings
 from reeltalk.formats import mt_video_bench
 from reeltalk.formats.mt_video_bench_layout import event_of
 from reeltalk.judge.checklist import ChecklistJudge, official_replies

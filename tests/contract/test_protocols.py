@@ -27,7 +27,7 @@ from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.runs import read_run
 
 ENDINGS = (".py", ".toml", ".html", ".js")
-PRESETS = CORE / "evaluate" / "presets.py"
+PRESETS = CORE / "evaluation" / "presets.py"
 """The papers' settings, which name protocols and metrics."""
 APPLAUSE = '''"""How loudly a hall would clap at an answer."""
 
@@ -158,7 +158,7 @@ def test_no_module_lists_protocols_beside_the_registry() -> None:
 def test_no_module_lists_metrics_beside_the_registry() -> None:
     """Settings name the metrics of a default run; all else reads `TEXT_METRICS`."""
     for path in (path for source in SOURCES for path in source.rglob("*.py")):
-        if path in (CORE / "evaluate" / "settings.py", PRESETS):
+        if path in (CORE / "evaluation" / "settings.py", PRESETS):
             continue
         if {"metrics", "benchmarks", "published"} & set(path.parts):
             continue

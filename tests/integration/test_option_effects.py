@@ -18,7 +18,7 @@ from sample_videos import Numbered
 from scripted_server import Body, Server, count_images, serve
 
 from reeltalk.cli import run
-from reeltalk.evaluate.model_options import (
+from reeltalk.evaluation.model_options import (
     KINDS_OF,
     OPTIONS,
     OPTIONS_OF,

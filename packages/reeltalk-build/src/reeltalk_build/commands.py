@@ -9,6 +9,11 @@ CURATE: Final = Command(
     "Filter videos, split them into clips and choose key frames.",
     "Build",
     "Downloads",
+    (
+        *("--into", "--preset", "--splits", "--min-duration-s", "--max-brisque", "--min-flow-px", "--min-shots"),
+        *("--max-shots", "--detector", "--threshold", "--min-shot-s", "--merge-below-s", "--compat", "--cut"),
+        *("--save-frames", "--speech", "--media", "--max-minutes", "--workers", "--strict"),
+    ),
 )
 GRAPH: Final = Command(
     "reeltalk_build.cli.graphs:graph",
@@ -20,6 +25,21 @@ CONSTRUCT: Final = Command(
     "Write dialogues, links, paths and checklists.",
     "Build",
     "Construction",
+    (
+        *(
+            "--writer",
+            "--base-url",
+            "--judge",
+            "--limit",
+            "--max-calls",
+            "--max-cost",
+            "--plan",
+            "--steps",
+            "--language",
+        ),
+        *("--seed", "--min-turns", "--max-turns", "--paths", "--dialogues", "--suitability", "--quality", "--attempts"),
+        *("--sheet", "--apply", "--sees", "--connections", "--workers", "--more"),
+    ),
 )
 TAG: Final = Command(
     "reeltalk_build.cli.tagging:tag", "Propose CogME's tags for turns that lack them.", "Build", "Tagging"

@@ -17,7 +17,7 @@ from places import ROOT
 from scripted_server import Body, Server, serve
 
 from reeltalk.cli import run
-from reeltalk.evaluate.model_options import KINDS_OF, OPTIONS_OF, UNSIGNED, ModelKind, kinds_of_option
+from reeltalk.evaluation.model_options import KINDS_OF, OPTIONS_OF, UNSIGNED, ModelKind, kinds_of_option
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, QAChain, Turn
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark

@@ -14,8 +14,8 @@ from functools import cache, cached_property, lru_cache
 from typing import Any, Final, NamedTuple, Self
 
 from reeltalk.baselines.answerer import as_option
-from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
-from reeltalk.evaluate.playing.script import Script
+from reeltalk.evaluation.playing.play import Pictures, Response, TurnInput
+from reeltalk.evaluation.playing.script import Script
 from reeltalk.language import phrases
 from reeltalk.language.grammar import SPLITS
 from reeltalk.schema.intervals import Interval

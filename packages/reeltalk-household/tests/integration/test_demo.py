@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import read_run

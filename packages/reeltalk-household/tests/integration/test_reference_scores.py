@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from page_world import World
 
-from reeltalk.evaluate.settings import FrameSettings, PlaySettings
+from reeltalk.evaluation.settings import FrameSettings, PlaySettings
 from reeltalk.judge.protocol import protocols
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.schema.dialogue import Dialogue, QAChain

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError
-from reeltalk.evaluate.models import AddedModel, ModelConfig
-from reeltalk.evaluate.playing.chat import question_text
-from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
+from reeltalk.evaluation.models import AddedModel, ModelConfig
+from reeltalk.evaluation.playing.chat import question_text
+from reeltalk.evaluation.playing.play import Pictures, Response, TurnInput
 from reeltalk.llm.model import Message, Reply
 from reeltalk.progress import silent
 from reeltalk.schema.intervals import no_later

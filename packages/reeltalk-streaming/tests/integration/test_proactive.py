@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scripted_server import Body, completion, count_images, serve
 
 from reeltalk.cli import run
-from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.playing.script import media_of
-from reeltalk.evaluate.settings import ProactiveSettings
+from reeltalk.evaluation.playing.frames import FrameServer
+from reeltalk.evaluation.playing.script import media_of
+from reeltalk.evaluation.settings import ProactiveSettings
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.event_log import EventLog, read_event_log

@@ -1,7 +1,8 @@
 """Build and run benchmarks of multi-turn dialogue about video.
 
-The names below are public: the records of a benchmark and of a run, and `stages`, which holds the functions that make
-them, such as `reeltalk.stages.evaluate`. Importing this package is cheap: each name is imported on first use.
+The names below are public: `evaluate` and `compare` for a notebook, the records of a benchmark and of a run, and
+`stages`, which holds the functions that make them, with every setting. Importing this package is cheap: each name is
+imported on first use.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from reeltalk._version import __version__
 if TYPE_CHECKING:
     from reeltalk import stages
     from reeltalk.errors import ReeltalkError
+    from reeltalk.notebook import compare, evaluate
     from reeltalk.schema.answers import Answer
     from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
     from reeltalk.schema.intervals import Interval
@@ -37,6 +39,8 @@ __all__ = [
     "Turn",
     "Video",
     "__version__",
+    "compare",
+    "evaluate",
     "frames",
     "stages",
 ]
@@ -57,6 +61,8 @@ _MODULES = {
     "Signature": "schema.scoring",
     "Turn": "schema.dialogue",
     "Video": "schema.media",
+    "compare": "notebook",
+    "evaluate": "notebook",
     "frames": "store.runs",
 }
 

@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 from reeltalk.errors import ReeltalkError, SettingError
@@ -66,6 +66,37 @@ def loaded_class(spec: str) -> type[Any]:
     return _class_of(module, class_name, spec)
 
 
+GIVEN: Final = "given:"
+"""Begins the name of an object of this process, behind `PREFIX`."""
+_given: dict[str, tuple[object, str, str]] = {}
+
+
+def given_spec(found: object) -> str:
+    """A name for a class, an object or a function of this process, by which it is opened as those of a file.
+
+    It holds a hash of the code, so that changed code is another model.
+
+    Raises:
+        SettingError: A class cannot be made without arguments.
+    """
+    made = made_object(found, found.__qualname__) if inspect.isclass(found) else found
+    code = found if inspect.isclass(found) or inspect.isroutine(found) else type(found)
+    own = getattr(made, "name", None)
+    name = own if isinstance(own, str) and own else getattr(code, "__name__", type(made).__name__)
+    try:
+        source = inspect.getsource(code).encode()
+    except (OSError, TypeError):
+        # Code that was typed has no file.
+        compiled = getattr(code, "__code__", None)
+        source = compiled.co_code if compiled is not None else repr(code).encode()
+    sha256 = hashlib.sha256(source).hexdigest()[:8]
+    if not hasattr(made, "answer") and callable(made):
+        made = SimpleNamespace(answer=made, name=name)
+    spec = f"{GIVEN}{name}-{sha256}"
+    _given[spec] = (made, name, sha256)
+    return PREFIX + spec
+
+
 def made_of(spec: str, *arguments: object, needs: tuple[str, ...] = ()) -> Made:
     """Make an object of the class that `spec` names.
 
@@ -77,6 +108,12 @@ def made_of(spec: str, *arguments: object, needs: tuple[str, ...] = ()) -> Made:
     Raises:
         SettingError: There is no such class, it cannot be made, or it lacks one of `needs`.
     """
+    if spec.startswith(GIVEN):
+        if spec not in _given:
+            raise SettingError(
+                f"{spec.removeprefix(GIVEN)} is an object of another process; run the cell again that evaluates it"
+            )
+        return Made(*_given[spec])
     module, class_name = _loaded(spec)
     made = made_object(_class_of(module, class_name, spec), spec, *arguments)
     check_has(made, spec, needs)

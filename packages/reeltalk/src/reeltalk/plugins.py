@@ -67,6 +67,8 @@ class Command:
     """Title of its group in that list."""
     options: str = ""
     """Title of the command's own options on its help page."""
+    first: tuple[str, ...] = ()
+    """Options that `--help` shows, such as `--limit`; `--help-all` shows the rest too. All are shown if it is empty."""
 
 
 @cache

@@ -11,7 +11,7 @@ import pytest
 from scripted_server import Body, serve
 
 from reeltalk.cli import run
-from reeltalk.evaluate.epochs import spread_within_turns
+from reeltalk.evaluation.epochs import spread_within_turns
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video

@@ -13,8 +13,8 @@ from page_world import World
 from scripted_server import Body, serve, words
 
 from reeltalk.cli import run
-from reeltalk.evaluate.playing.script import make_scripts
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.playing.script import make_scripts
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.schema.intervals import Interval
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, SPEECH

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.cli import run
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.stages import evaluate
 from reeltalk.store.benchmark import Benchmark

@@ -13,7 +13,7 @@ import pytest
 from scripted_server import Body, completion, serve
 
 from reeltalk.cli import run
-from reeltalk.evaluate import signing
+from reeltalk.evaluation import signing
 from reeltalk.judge import choice, match, typed
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
 from reeltalk.schema.media import Video
@@ -169,5 +169,5 @@ def test_a_rule_that_is_edited_by_one_word_moves_the_signature(
         file.write_text(f"{text}# another\n", encoding="utf-8")
         assert read(str(module)) != before, file
         file.write_text(text, encoding="utf-8")
-    (package / "evaluate" / "tables.py").write_text("", encoding="utf-8")
+    (package / "evaluation" / "tables.py").write_text("", encoding="utf-8")
     assert read(str(module)) == before

@@ -6,7 +6,7 @@ signature.
 
 from typing import Final
 
-from reeltalk.evaluate.settings import FrameSettings, PlaySettings, Preset
+from reeltalk.evaluation.settings import FrameSettings, PlaySettings, Preset
 from reeltalk.judge.settings import JudgeSettings
 
 PRESET: Final = Preset(

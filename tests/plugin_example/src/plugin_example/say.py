@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.models import AddedModel, CreatedPlayer, PlayerRequest
-from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
+from reeltalk.evaluation.models import AddedModel, CreatedPlayer, PlayerRequest
+from reeltalk.evaluation.playing.play import Pictures, Response, TurnInput
 
 
 @dataclass(frozen=True)

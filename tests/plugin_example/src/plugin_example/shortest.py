@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from reeltalk.baselines.answerer import DialogueHistory, KnownAnswer, as_option, training_hash
-from reeltalk.evaluate.playing.baseline_players import BaselinePlayer
+from reeltalk.evaluation.playing.baseline_players import BaselinePlayer
 
 
 class ShortestAnswer:

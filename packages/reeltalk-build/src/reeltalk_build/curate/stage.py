@@ -13,7 +13,7 @@ from typing import Final
 
 from reeltalk._version import __version__
 from reeltalk.curate.records import decoded_of, encoding_of, unusual
-from reeltalk.curate.sources import VIDEO_SUFFIXES, find_videos, passed_over, read_beside
+from reeltalk.curate.sources import find_videos, passed_over, read_beside
 from reeltalk.curate.transcripts import speech_of, told_repairs
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.parallel import Executor
@@ -24,6 +24,7 @@ from reeltalk.schema.outcomes import Rejected, RepairedSpeech, Screening, StageR
 from reeltalk.schema.record import ClipId, Json, VideoId, derive_id
 from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.foreign import VIDEO_SUFFIXES
 from reeltalk.store.sources import FetchedSources
 from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, SPEECH, VIDEOS
 from reeltalk_build.curate import filters

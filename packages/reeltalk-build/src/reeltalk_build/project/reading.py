@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from reeltalk.errors import InputError
-from reeltalk.evaluate.model_options import OF_FRAMES, OPTIONS, ModelCommand, kind_of_model, kinds_of_option
+from reeltalk.evaluation.model_options import OF_FRAMES, OPTIONS, ModelCommand, kind_of_model, kinds_of_option
 from reeltalk.judge.protocol import may_ask_model
 from reeltalk.judge.settings import JudgeModelSettings
 from reeltalk.schema.server_address import without_user

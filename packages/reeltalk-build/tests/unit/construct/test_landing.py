@@ -14,9 +14,9 @@ import pytest
 import scripted_vision
 
 from reeltalk.cli import run as command
-from reeltalk.evaluate.playing.play import TurnInput
-from reeltalk.evaluate.playing.script import make_scripts
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.playing.play import TurnInput
+from reeltalk.evaluation.playing.script import make_scripts
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.language import phrases
 from reeltalk.language.vocabulary import is_person
 from reeltalk.llm import Message, Reply

@@ -9,9 +9,9 @@ import sample_videos
 
 from reeltalk.cli import run
 from reeltalk.errors import InputError
-from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.settings import FrameSettings
+from reeltalk.evaluation.playing.frames import FrameServer
+from reeltalk.evaluation.playing.script import Script, Step
+from reeltalk.evaluation.settings import FrameSettings
 from reeltalk.schema.dialogue import Turn
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import REJECTED, SCREENINGS, VIDEOS

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from reeltalk.evaluate.answers import AnswerSet, answer_sets
+from reeltalk.evaluation.answers import AnswerSet, answer_sets
 from reeltalk.formats import mt_video_bench, svbench
 from reeltalk.schema.answers import NOT_IN_SOURCE, Answer, AnswerState
 from reeltalk.schema.dialogue import Dialogue, Turn

@@ -6,7 +6,7 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.errors import InputError, ReeltalkError
-from reeltalk.evaluate.signing import judging_request
+from reeltalk.evaluation.signing import judging_request
 from reeltalk.judge.asking import judge_prompts, our_judge_prompts
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm.prompts import LARGEST_BYTES, Prompt

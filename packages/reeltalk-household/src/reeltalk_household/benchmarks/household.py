@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from reeltalk.analysis.leaderboard import model_title
 from reeltalk.analysis.values import format_quoted
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.settings import FrameSettings, PlaySettings, RunConfig
+from reeltalk.evaluation.settings import FrameSettings, PlaySettings, RunConfig
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.pages.cover import Cover, CoverPart
 from reeltalk.pages.looking import compare_controls, format_difference, separate_controls

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from reeltalk.evaluate.settings import RunConfig
-from reeltalk.evaluate.signing import run_request
+from reeltalk.evaluation.settings import RunConfig
+from reeltalk.evaluation.signing import run_request
 from reeltalk.pages.cover import Cover, write_cover
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.progress import Progress, Tell

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.models import AddedModel, CreatedPlayer, PlayerRequest
-from reeltalk.evaluate.playing.other_players import CachedPlayer
+from reeltalk.evaluation.models import AddedModel, CreatedPlayer, PlayerRequest
+from reeltalk.evaluation.playing.other_players import CachedPlayer
 from reeltalk_household.mini.mini import LONGEST_ANSWER, MiniModel
 from reeltalk_household.oracle import OraclePlayer
 from reeltalk_streaming.inference.stream_memory import MemoryPolicy, bounded_memory

@@ -17,7 +17,7 @@ from peopled_scenes import story as peopled_story
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
-from reeltalk.evaluate.playing.play import ShownFrame
+from reeltalk.evaluation.playing.play import ShownFrame
 from reeltalk.language.grammar import SPLITS
 from reeltalk.schema.record import VideoId
 from reeltalk.schema.stream import ProactiveTask, UserRequest

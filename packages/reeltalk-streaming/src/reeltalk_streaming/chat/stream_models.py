@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError, SettingError
-from reeltalk.evaluate.models import ModelConfig, create_model, find_added
-from reeltalk.evaluate.playing.other_players import PythonPlayer
-from reeltalk.evaluate.playing.play import HistoryTurn, Player, ShownFrame, TurnInput
-from reeltalk.evaluate.playing.script import Step
+from reeltalk.evaluation.models import ModelConfig, create_model, find_added
+from reeltalk.evaluation.playing.other_players import PythonPlayer
+from reeltalk.evaluation.playing.play import HistoryTurn, Player, ShownFrame, TurnInput
+from reeltalk.evaluation.playing.script import Step
 from reeltalk.extension import loaded_class
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.llm.model import AsyncModel, Message, Reply

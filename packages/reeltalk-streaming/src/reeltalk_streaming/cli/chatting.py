@@ -86,8 +86,8 @@ def chat(
     overwrite
         Replace an existing log.
     """
-    from reeltalk.evaluate.models import ModelConfig, check_player
-    from reeltalk.evaluate.playing.chat import answer_prompt
+    from reeltalk.evaluation.models import ModelConfig, check_player
+    from reeltalk.evaluation.playing.chat import answer_prompt
     from reeltalk.llm import Budget
     from reeltalk_streaming.chat.conversation import Conversation, ConversationLog, TalkSettings
     from reeltalk_streaming.chat.lines import ScriptedLines, TypedLines

@@ -10,12 +10,12 @@ from reeltalk.cli.evaluation_options import ANSWERING, JUDGE_MODEL, LIMITS, Answ
 from reeltalk.cli.options import FRAMES, OUT, OVERWRITE, SELECT
 from reeltalk.cli.terminal import ProgressBar, refuse_existing, say
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.settings import ProactiveSettings
+from reeltalk.evaluation.settings import ProactiveSettings
 from reeltalk.schema.settings import check_counts, settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.evaluate.playing.frames import FrameServer
-    from reeltalk.evaluate.run_folder import RunFolder
+    from reeltalk.evaluation.playing.frames import FrameServer
+    from reeltalk.evaluation.run_folder import RunFolder
     from reeltalk.schema.stream import ProactiveTask
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.event_log import SessionLog
@@ -107,9 +107,9 @@ def run(
         raise SettingError("--tune picks the threshold; leave out --threshold and --tuned")
     if not tune and thresholds != THRESHOLDS:
         raise SettingError("--thresholds are for --tune")
-    from reeltalk.evaluate.models import ModelConfig
-    from reeltalk.evaluate.run_folder import RunFolder
-    from reeltalk.evaluate.signing import asking_request
+    from reeltalk.evaluation.models import ModelConfig
+    from reeltalk.evaluation.run_folder import RunFolder
+    from reeltalk.evaluation.signing import asking_request
     from reeltalk.stages.run import open_replies
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.event_log import EVENT_LOG, EventLog
@@ -196,8 +196,8 @@ def run(
 
 
 def _check_model(model: str, answering: Answering) -> None:
-    from reeltalk.evaluate.model_options import check_options
-    from reeltalk.evaluate.models import check_player
+    from reeltalk.evaluation.model_options import check_options
+    from reeltalk.evaluation.models import check_player
 
     if model.startswith("poll:"):
         check_player(model.removeprefix("poll:"), answering, command="proactive")
@@ -353,8 +353,8 @@ def _tasks(benchmark: "Benchmark", split: str | None, kinds: str, limit: int | N
 def _server(
     benchmark: "Benchmark", tasks: "Sequence[ProactiveTask]", settings: ProactiveSettings, folder: "RunFolder"
 ) -> "FrameServer":
-    from reeltalk.evaluate.playing.frames import FrameServer
-    from reeltalk.evaluate.playing.script import media_of
+    from reeltalk.evaluation.playing.frames import FrameServer
+    from reeltalk.evaluation.playing.script import media_of
 
     media = media_of(benchmark, benchmark.content(boxes=False))
     missing = sorted({str(task.video_id) for task in tasks if media(task.video_id) is None})

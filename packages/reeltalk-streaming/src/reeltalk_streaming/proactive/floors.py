@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from reeltalk.evaluate.playing.play import ShownFrame
+from reeltalk.evaluation.playing.play import ShownFrame
 from reeltalk.schema.stream import ProactiveTask, StreamEvent
 from reeltalk.store.event_log import SessionLog
 from reeltalk_streaming.proactive.stage import play_task

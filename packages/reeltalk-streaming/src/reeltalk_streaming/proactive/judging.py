@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.models import ModelConfig, create_model
-from reeltalk.evaluate.settings import LimitSettings
+from reeltalk.evaluation.models import ModelConfig, create_model
+from reeltalk.evaluation.settings import LimitSettings
 from reeltalk.judge.asking import our_judge_prompts
 from reeltalk.judge.settings import JudgeModelSettings
 from reeltalk.llm import Budget, ReplyStore

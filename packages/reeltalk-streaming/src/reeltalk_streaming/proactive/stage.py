@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from reeltalk.errors import BenchmarkError, BudgetError, InputError, ModelError, OutageError, SettingError
-from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.playing.play import ShownFrame
-from reeltalk.evaluate.playing.script import Script, Step
+from reeltalk.evaluation.playing.frames import FrameServer
+from reeltalk.evaluation.playing.play import ShownFrame
+from reeltalk.evaluation.playing.script import Script, Step
 from reeltalk.progress import CountProgress
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import no_later

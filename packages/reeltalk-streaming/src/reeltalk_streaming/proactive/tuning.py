@@ -8,8 +8,8 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import ModelError, SettingError
-from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.settings import ProactiveSettings
+from reeltalk.evaluation.playing.frames import FrameServer
+from reeltalk.evaluation.settings import ProactiveSettings
 from reeltalk.metrics.proactive import HEADLINE
 from reeltalk.progress import CountProgress
 from reeltalk.schema.stream import ProactiveTask

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError, ReeltalkError, SettingError
-from reeltalk.evaluate.models import find_added
-from reeltalk.evaluate.settings import ModelSettings, ProactiveSettings
+from reeltalk.evaluation.models import find_added
+from reeltalk.evaluation.settings import ModelSettings, ProactiveSettings
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 from reeltalk.schema.intervals import no_later
@@ -421,7 +421,7 @@ class _Polling:
 
 
 if TYPE_CHECKING:
-    from reeltalk.evaluate.models import ModelConfig
+    from reeltalk.evaluation.models import ModelConfig
     from reeltalk.llm import Budget, ReplyStore
     from reeltalk.llm.client import Picture
 
@@ -467,7 +467,7 @@ def create_watcher(
     if kind == "always" and colon:
         return Always(_seconds(name, spec))
     if kind == "poll" and name:
-        from reeltalk.evaluate.models import create_model
+        from reeltalk.evaluation.models import create_model
 
         probable = replace(asking, endpoint=asking.endpoint.model_copy(update={"logprobs": True}))
         model = create_model(name, probable, store, budget, picture)

@@ -7,12 +7,14 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
 from cyclopts import App, CycloptsError, Group, UnknownCommandError
 from cyclopts.command_spec import CommandSpec
 
 from reeltalk._version import __version__
+from reeltalk.cli.short_help import ARGUMENTS, FIRST, HELP_ALL, shorten, show_all_options
 from reeltalk.errors import ReeltalkError, UnusableError
 from reeltalk.plugins import Command, added, loaded, not_imported, problem
 
@@ -92,7 +94,13 @@ class _Command(CommandSpec):
         inner = {id(found[name]): found[name] for name in found if not name.startswith("-")}
         for command in (found, *inner.values()):
             _put_example_last(command)
+        if first := _first_options(str(self.name)):
+            shorten(found, str(self.name), first)
         return found
+
+
+def _first_options(name: str) -> tuple[str, ...]:
+    return FIRST.get(name) or next((added_one.first for other, added_one in _added().items() if other == name), ())
 
 
 def _put_example_last(command: App) -> None:
@@ -117,7 +125,7 @@ app = App(
     help_format="plaintext",
     # `run` reports the result.
     suppress_keyboard_interrupt=False,
-    group_arguments=Group("Arguments", sort_key=0),
+    group_arguments=Group(ARGUMENTS, sort_key=0),
     group_parameters=Group("Options", sort_key=100),
 )
 
@@ -126,11 +134,17 @@ def _place(name: str) -> int:
     return ORDER.index(name) if name in ORDER else len(ORDER)
 
 
+@cache
+def _added() -> dict[str, Command]:
+    found: dict[str, Command] = loaded("reeltalk.commands", Command)
+    return found
+
+
 def _add_commands() -> None:
     groups = {title: Group(title, sort_key=place) for place, title in enumerate(GROUPS)}
     # The last group also holds --help and --version.
     app.group_commands = groups[GROUPS[-1]]
-    found: dict[str, Command] = loaded("reeltalk.commands", Command)
+    found = dict(_added())
     for group, rows in COMMANDS.items():
         found |= {name: Command(f"reeltalk.cli.{to}", text, group, own) for name, to, own, text in rows}
     for name in sorted(found, key=_place):
@@ -183,6 +197,8 @@ def run(arguments: Sequence[str], *, tells_stops: bool = False) -> int:
     words = list(arguments)
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
+    show_all_options(HELP_ALL in words)
+    words = ["--help" if word == HELP_ALL else word for word in words]
     try:
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:

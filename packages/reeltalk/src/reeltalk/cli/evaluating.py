@@ -24,7 +24,7 @@ from reeltalk.cli.evaluation_options import (
 from reeltalk.cli.options import DELETE_REPLIES, FIRST, HOW, OVERWRITE, PLAN, VERBOSE
 from reeltalk.cli.terminal import ProgressBar, print_run, say
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.settings import RunConfig
+from reeltalk.evaluation.settings import RunConfig
 from reeltalk.schema.settings import settings_of
 
 
@@ -100,7 +100,7 @@ def evaluate(
     verbose
         Also print every number, count and reason, and not only the table of the leading metric.
     """
-    from reeltalk.evaluate.presets import find_preset
+    from reeltalk.evaluation.presets import find_preset
     from reeltalk.stages.evaluating import evaluate as run_stage
     from reeltalk.store.benchmark import Benchmark
 
@@ -142,7 +142,7 @@ def evaluate(
 
 
 def _plan(benchmark: Path, config: RunConfig, *, latency_s: float | None, judge_latency_s: float | None) -> int:
-    from reeltalk.evaluate.dry_run import forecast_lines, tokens_of_frame
+    from reeltalk.evaluation.dry_run import forecast_lines, tokens_of_frame
     from reeltalk.llm.budget import prices_of
     from reeltalk.stages.planning import plan_evaluation
     from reeltalk.store.benchmark import Benchmark

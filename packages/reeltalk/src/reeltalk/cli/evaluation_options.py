@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
 from reeltalk.cli.options import BUDGET, FRAMES, JUDGE, MODEL, START, describe_default, in_groups, options_of
-from reeltalk.evaluate.settings import (
+from reeltalk.cli.short_help import short_panel
+from reeltalk.evaluation.settings import (
     CHANGEABLE,
     OTHER_NAMES,
     FrameSettings,
@@ -42,7 +43,7 @@ def _default(
     """Help for an option that a preset may fix: the default, and the values of the presets that have another."""
 
     def describe(_: object) -> str:
-        from reeltalk.evaluate.presets import PRESETS
+        from reeltalk.evaluation.presets import PRESETS
 
         value = attrgetter(path)
         start = value(PlaySettings() if part == "play" else JUDGED_BY_DEFAULT)
@@ -136,7 +137,8 @@ def _with_list(title: str, entries: Callable[[], Iterable[tuple[str, str]]]) -> 
         from cyclopts.help import DefaultFormatter, HelpEntry, HelpPanel
 
         print_panel = DefaultFormatter()
-        print_panel(console, options, panel)
+        if (short := short_panel(panel)).entries:
+            print_panel(console, options, short)
         listed = [HelpEntry(positive_names=(name,), description=description) for name, description in entries()]
         print_panel(console, options, HelpPanel(format="command", title=title, entries=listed))
 

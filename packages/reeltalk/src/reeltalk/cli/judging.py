@@ -197,7 +197,7 @@ def retry(
     verbose
         Also print every number, count and reason, and not only the table of the leading metric.
     """
-    from reeltalk.evaluate.presets import PRESETS
+    from reeltalk.evaluation.presets import PRESETS
     from reeltalk.stages.retrying import retry as run_stage
 
     with ProgressBar() as bar:
@@ -241,7 +241,7 @@ def score(
     overwrite
         Replace an existing run.
     """
-    from reeltalk.evaluate.settings import ScoreSettings
+    from reeltalk.evaluation.settings import ScoreSettings
     from reeltalk.stages.scoring import score as run_stage
     from reeltalk.store.benchmark import Benchmark
 

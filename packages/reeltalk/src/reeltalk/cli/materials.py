@@ -1,14 +1,16 @@
 """Commands that get data sets, videos and media: import, attach, media."""
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
 from reeltalk.cli.options import DRY_RUN, FLAG, HOW, OVERWRITE
-from reeltalk.cli.terminal import ProgressBar, print_report, print_some
+from reeltalk.cli.terminal import ProgressBar, print_report, print_some, say
 from reeltalk.curate.wholeness import MAX_MISSING
-from reeltalk.errors import SettingError
+from reeltalk.errors import InputError, SettingError
 from reeltalk.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -29,12 +31,15 @@ def import_(
     columns: Annotated[str | None, IN_QA] = None,
     one_dialogue_per_video: Annotated[bool, QA_FLAG] = False,
     strict: Annotated[bool, QA_FLAG] = False,
+    fix: Annotated[bool, QA_FLAG] = False,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Read a published layout, or a table of your own questions, into a benchmark.
 
-    `import qa` reads CSV, TSV, JSON, JSON Lines, Parquet, or a folder of such tables. A row is a question; the columns
-    `video`, `question` and `answer` are needed. `dialogue`, `turn`, `asked_at_s`, `start_s`, `end_s`, `option_a`,
+    `import qa` reads CSV, TSV, JSON, JSON Lines, Parquet, or a folder of such tables, and prints what it understood.
+    With `--fix` it also reads spreadsheets, other names of columns, encodings and times, and conversations. A row is a
+    question; the columns `video`, `question` and `answer` are needed. `dialogue`, `turn`, `asked_at_s`, `start_s`,
+    `end_s`, `option_a`,
     `option_b`, …, `correct`, `type`, `task`, `split` and `id` have a meaning too, and all others are kept. Exit code 1
     if rows are damaged, have no video, or ask about a moment after its end: they are listed, and the rest is imported.
 
@@ -59,27 +64,40 @@ def import_(
         without `dialogue` is a dialogue of one turn.
     strict
         Stop at the first row or table that is damaged.
+    fix
+        Take the guesses that are printed: names of columns, delimiter, encoding, times such as 0:05, options in one
+        text, conversations, the case of file names. All are listed in BENCHMARK-import.csv.
     overwrite
         Replace what the benchmark holds.
     """
     from reeltalk.stages.layouts import WITHOUT_VIDEO, WRONG, import_layout, import_questions
 
     if format != "qa":
-        if videos is not None or columns is not None or one_dialogue_per_video or strict:
-            raise SettingError("--videos, --columns, --one-dialogue-per-video and --strict are for 'import qa' only")
+        if videos is not None or columns is not None or one_dialogue_per_video or strict or fix:
+            raise SettingError(
+                "--videos, --columns, --one-dialogue-per-video, --strict and --fix are for 'import qa' only"
+            )
         done = import_layout(format, source, benchmark, overwrite=overwrite)
     else:
-        with ProgressBar() as bar:
-            done = import_questions(
-                source,
-                benchmark,
-                videos=videos,
-                columns=_parse_columns(columns),
-                one_dialogue_per_video=one_dialogue_per_video,
-                strict=strict,
-                overwrite=overwrite,
-                progress=bar.show,
-            )
+        named = _parse_columns(columns)
+        fix, left = _show_table(source, benchmark, videos, named, one_dialogue_per_video, fix=fix)
+        try:
+            with ProgressBar() as bar:
+                done = import_questions(
+                    source,
+                    benchmark,
+                    videos=videos,
+                    columns=named,
+                    one_dialogue_per_video=one_dialogue_per_video,
+                    strict=strict,
+                    fix=fix,
+                    overwrite=overwrite,
+                    progress=bar.show,
+                )
+        finally:
+            if left:
+                again = [] if overwrite or not (benchmark / "manifest.json").is_file() else ["--overwrite"]
+                print(f"To read the table like that: {shlex.join(['reeltalk', *sys.argv[1:], '--fix', *again])}")
     if not done.counts and done.warnings:
         print(*done.warnings, sep="\n")
     else:
@@ -87,6 +105,36 @@ def import_(
     # Published sets are known to contradict themselves; what is rejected of them is told, and is nobody's to mend.
     at_fault = done.rejected if format in ("qa", "folder") else ()
     return 1 if at_fault or not done.complete or done.counts.keys() & {WITHOUT_VIDEO, WRONG} else 0
+
+
+def _show_table(
+    source: Path,
+    benchmark: Path,
+    videos: Path | None,
+    columns: dict[str, str],
+    one_dialogue_per_video: bool,
+    *,
+    fix: bool,
+) -> tuple[bool, bool]:
+    """Print what a table was taken to mean, and all that is wrong with it; a person at a terminal is asked.
+
+    Returns whether guesses are taken, and whether some are left.
+    """
+    from reeltalk.stages.layouts import beside, preview_questions
+
+    try:
+        seen = preview_questions(source, videos=videos, columns=columns, one_dialogue_per_video=one_dialogue_per_video)
+    except InputError:
+        if fix:
+            raise
+        return False, False  # reading it without guesses says what is wrong
+    print(*seen.lines(taken=fix), sep="\n")
+    if number := seen.write(beside(benchmark)):
+        print(f"  all {number:,}: {beside(benchmark)}")
+    if seen.guesses and not fix and sys.stdin.isatty() and sys.stderr.isatty():
+        say("Import the table with these guesses? [y/N]")
+        fix = sys.stdin.readline().strip().lower() in ("y", "yes")
+    return fix, bool(seen.guesses) and not fix
 
 
 def _parse_columns(given: str | None) -> dict[str, str]:

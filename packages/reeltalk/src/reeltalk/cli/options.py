@@ -7,6 +7,8 @@ from cyclopts import Group, Parameter
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.fields import FieldInfo
 
+from reeltalk.cli.short_help import short_panel
+
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
     from cyclopts.help.protocols import HelpFormatter
@@ -34,7 +36,9 @@ FIRST_NAMES: Final = (
 def _in_order(console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
     from cyclopts.help import DefaultFormatter
 
-    entries = sorted(panel.entries, key=lambda entry: min(map(FIRST_NAMES.index, entry.positive_names[:1])))
+    entries = sorted(
+        short_panel(panel).entries, key=lambda entry: min(map(FIRST_NAMES.index, entry.positive_names[:1]))
+    )
     DefaultFormatter()(console, options, panel.copy(entries=entries))
 
 
@@ -140,7 +144,7 @@ def with_presets(start: BaseModel, presets: Mapping[str, Mapping[str, Any]]) -> 
 
         set_by = {name for preset in presets.values() for name in preset}
         entries = []
-        for entry in panel.entries:
+        for entry in short_panel(panel).entries:
             name = next((long[2:].replace("-", "_") for long in entry.positive_names), "")
             if name in set_by:
                 value = getattr(start, name)

@@ -17,7 +17,7 @@ from reeltalk.schema.gates import Only
 from reeltalk.schema.settings import settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.evaluate.asked_turns import AskedTurn
+    from reeltalk.evaluation.asked_turns import AskedTurn
     from reeltalk.formats.training_samples import SampleLayout
     from reeltalk.metrics.selection import TurnSelection
     from reeltalk.schema.sft import TokenCounter
@@ -235,10 +235,10 @@ def _chosen_turns(
     benchmark: "Benchmark", options: PartOptions, only: Only
 ) -> tuple["TurnSelection", list["AskedTurn"]]:
     """The turns that are asked, with the content that they are of."""
-    from reeltalk.evaluate.asked_turns import list_asked_turns
-    from reeltalk.evaluate.playing.script import scripts_of
-    from reeltalk.evaluate.playing.subtitles import spoken_lines
-    from reeltalk.evaluate.settings import PlaySettings
+    from reeltalk.evaluation.asked_turns import list_asked_turns
+    from reeltalk.evaluation.playing.script import scripts_of
+    from reeltalk.evaluation.playing.subtitles import spoken_lines
+    from reeltalk.evaluation.settings import PlaySettings
     from reeltalk.metrics.selection import select_turns
 
     found = select_turns(benchmark.stored_content(), only)
@@ -258,8 +258,8 @@ def _chosen_turns(
 
 def _export_questions(benchmark: Path, out: Path, options: PartOptions, *, only: Only, overwrite: bool) -> int:
     """Write the turns that are asked as a table for somebody's own inference script."""
-    from reeltalk.evaluate.asked_turns import question_rows
-    from reeltalk.evaluate.playing.script import media_of
+    from reeltalk.evaluation.asked_turns import question_rows
+    from reeltalk.evaluation.playing.script import media_of
     from reeltalk.stages.layouts import write_selection, write_table_file
     from reeltalk.store.benchmark import Benchmark
 

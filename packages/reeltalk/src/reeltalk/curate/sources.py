@@ -14,14 +14,9 @@ from reeltalk.errors import InputError, ReeltalkError, SettingError
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import LONGEST_NAME, VideoId
 from reeltalk.schema.texts import fold_name, name_problem
-from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, UNREADABLE, file_inside, walk
+from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, UNREADABLE, VIDEO_SUFFIXES, file_inside, walk
 from reeltalk.store.sources import FetchedSources
 
-VIDEO_SUFFIXES: Final = frozenset(
-    ".3g2 .3gp .asf .avi .divx .dv .f4v .flv .gif .insv .ivf .m1v .m2p .m2t .m2ts .m2v .m4v "
-    ".mkv .mov .mp4 .mpeg .mpg .mpv .mts .mxf .nut .obu .ogg .ogv .qt .rm .rmvb .tod .tp .trp .ts .vob .vro .webm "
-    ".wmv".split()
-)
 PASSED_OVER: Final = {
     ending: what
     for what, endings in {

@@ -21,13 +21,10 @@ from reeltalk.schema.record import Json, VideoId
 from reeltalk.schema.texts import path_problem
 from reeltalk.store.content import Content
 from reeltalk.store.documents import SourceModel, parse, record_errors
-from reeltalk.store.foreign import file_inside, visible_files
+from reeltalk.store.foreign import VIDEO_SUFFIXES, file_inside, visible_files
 from reeltalk.store.manifest import hash_file
 
 FORMAT: Final = "folder"
-VIDEO_SUFFIXES: Final = frozenset(
-    {".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".ts", ".flv", ".wmv", ".ogv", ".3gp"}
-)
 METADATA: Final = ("metadata.jsonl", "metadata.csv", "metadata.parquet")
 QUESTIONS: Final = frozenset({"question", "questions", "answer", "answers"})
 """Columns that speak for questions, which this layout does not have."""

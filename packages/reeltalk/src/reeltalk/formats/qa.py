@@ -15,7 +15,6 @@ from typing import Final
 
 from reeltalk.errors import InputError, SettingError
 from reeltalk.formats.export_losses import fields_left_out, labels_left_out, source_fields, tables_left_out
-from reeltalk.formats.folder import VIDEO_SUFFIXES
 from reeltalk.formats.layout import (
     SPLIT_IN_NAME,
     Repeated,
@@ -24,6 +23,8 @@ from reeltalk.formats.layout import (
 )
 from reeltalk.formats.multiple_choice import without_letters
 from reeltalk.formats.parquet import FilesInside
+from reeltalk.formats.table_forms import SPREADSHEETS, GuessedTable
+from reeltalk.formats.table_guesses import guess_table
 from reeltalk.formats.table_rows import (
     TABLE_SUFFIXES,
     SourceCell,
@@ -44,7 +45,7 @@ from reeltalk.schema.texts import path_problem
 from reeltalk.schema.turn_sense import LETTERS
 from reeltalk.store.content import Content
 from reeltalk.store.documents import NO_LIST, record_errors
-from reeltalk.store.foreign import visible_files
+from reeltalk.store.foreign import VIDEO_SUFFIXES, visible_files
 from reeltalk.store.rows import NamedRows
 
 FORMAT: Final = "qa"
@@ -80,6 +81,8 @@ class QuestionTable:
     """The row of each turn by its dialogue and index, as `questions.csv:4`."""
     files: FilesInside
     """The videos that Parquet tables hold, in the column of videos."""
+    guessed: tuple[GuessedTable, ...] = ()
+    """What the tables were taken to mean, if guesses were asked for."""
 
     def about(self, video_id: str) -> list[str]:
         """The rows that ask about a video."""
@@ -98,6 +101,8 @@ def read_questions(
     columns: Mapping[str, str] | None = None,
     one_dialogue_per_video: bool = False,
     strict: bool = False,
+    fix: bool = False,
+    films: Sequence[str] = (),
 ) -> QuestionTable:
     """Read a table of questions, or a folder of tables.
 
@@ -111,6 +116,8 @@ def read_questions(
         columns: The table's name of a column, by our name, where they differ.
         one_dialogue_per_video: The rows of a video are one dialogue, in the order of `turn`, else of `asked_at_s`.
         strict: Raise the first fault.
+        fix: Read tables as they are probably meant; see `table_guesses`. A table that needs no guess is read the same.
+        films: Names of the video files that were found, for guesses.
 
     Raises:
         InputError: A column is missing, or no row can be read; or any fault, if `strict`.
@@ -118,24 +125,30 @@ def read_questions(
     """
     wanted = dict(columns or {})
     for name in wanted:
-        if name not in (*COLUMNS, *LABELS) and not _OPTION.fullmatch(name):
+        if not _is_ours(name):
             raise SettingError(
                 f"--columns: there is no column {name!r}{nearest_hint(name, (*COLUMNS, *LABELS, 'option_a'))}"
             )
     if not source.exists():
         raise InputError("no such file or folder", file=source, hint="check the path")
-    reader = _Reader(source, wanted, one_dialogue_per_video, strict=strict)
+    reader = _Reader(source, wanted, one_dialogue_per_video, strict=strict, films=films if fix else None)
     if source.is_dir():
         reader.read_folder()
-    elif source.suffix.lower() in TABLE_SUFFIXES:
+    elif source.suffix.lower() in reader.endings:
         reader.read_table(source, source.name)
     else:
         raise InputError(
             f"not a table that can be read: it ends in {source.suffix or 'nothing'}",
             file=source,
-            hint=f"save it as {', '.join(TABLE_SUFFIXES)}; a spreadsheet can be saved as CSV",
+            hint="pass --fix, which reads spreadsheets"
+            if source.suffix.lower() in SPREADSHEETS
+            else f"save it as {', '.join(TABLE_SUFFIXES)}",
         )
     return reader.finish()
+
+
+def _is_ours(name: str) -> bool:
+    return name in COLUMNS or name in LABELS or _OPTION.fullmatch(name) is not None
 
 
 @dataclass
@@ -160,9 +173,19 @@ class _Question:
 class _Reader:
     """Collects rows of tables, then makes videos and dialogues of them."""
 
-    def __init__(self, source: Path, columns: Mapping[str, str], one_dialogue_per_video: bool, *, strict: bool) -> None:
+    def __init__(
+        self,
+        source: Path,
+        columns: Mapping[str, str],
+        one_dialogue_per_video: bool,
+        *,
+        strict: bool,
+        films: Sequence[str] | None,
+    ) -> None:
         self.source, self.columns, self.one_dialogue_per_video = source, columns, one_dialogue_per_video
-        self.strict = strict
+        self.strict, self.films = strict, films
+        self.endings = TABLE_SUFFIXES if films is None else (*TABLE_SUFFIXES, *SPREADSHEETS, ".txt", ".ndjson")
+        self.guessed: list[GuessedTable] = []
         self.tables: dict[str, list[_Question]] = {}
         """The questions of each table by its name."""
         self.faults: list[InputError] = []
@@ -184,7 +207,7 @@ class _Reader:
             if path.suffix.lower() in VIDEO_SUFFIXES:
                 continue
             try:
-                if path.suffix.lower() not in TABLE_SUFFIXES or not self.read_table(path, name, optional=True):
+                if path.suffix.lower() not in self.endings or not self.read_table(path, name, optional=True):
                     others.append(name)
             except InputError as fault:
                 self.faults.append(fault)
@@ -201,8 +224,13 @@ class _Reader:
     def read_table(self, path: Path, name: str, *, optional: bool = False) -> bool:
         """Read one table; False if `optional` and it has none of the needed columns."""
         faults: list[InputError] = []
+        guessed = None
         try:
-            table = read_table(path, repeated=True, files=self.files, faults=faults)
+            if self.films is not None:
+                guessed = guess_table(
+                    path, columns=self.columns, known=_is_ours, films=self.films, files=self.files, faults=faults
+                )
+            table = guessed.table if guessed else read_table(path, repeated=True, files=self.files, faults=faults)
         except InputError as fault:
             if optional and fault.problem == NO_LIST:
                 return False  # a sidecar of a video
@@ -210,7 +238,8 @@ class _Reader:
         if not table.rows:
             raise faults[0] if faults else InputError("the table has no rows", file=path, hint="write a question a row")
         try:
-            meanings = self._bind(path, table.header, in_folder=optional)
+            meanings = self._bind(path, table.header, guessed.meanings if guessed else {}, in_folder=optional)
+            self.guessed += [guessed] if guessed else []
         except InputError:
             # A file that shares not even one of these columns is another kind of table.
             known = {"question", "answer", *map(plain_column, self.columns.values())}
@@ -236,9 +265,11 @@ class _Reader:
                 row.cells[column] = None
         return [*others, *self.files.without_name.get(path, {})]
 
-    def _bind(self, path: Path, header: Sequence[str], *, in_folder: bool) -> dict[str, str]:
+    def _bind(
+        self, path: Path, header: Sequence[str], guessed: Mapping[str, str], *, in_folder: bool
+    ) -> dict[str, str]:
         """Our name of each column of a table that has a meaning, by the table's own name."""
-        meanings: dict[str, str] = {}
+        meanings = dict(guessed)
         for ours, theirs in self.columns.items():
             if theirs not in header:
                 raise InputError(
@@ -375,7 +406,8 @@ class _Reader:
         ]  # fmt: skip
         if again:
             self.content.warnings.append(f"the same row twice, which counts twice in scores: {', '.join(again)}")
-        return QuestionTable(self.content, {row.place: row.where for row in rows if row.place}, self.files)
+        places = {row.place: row.where for row in rows if row.place}
+        return QuestionTable(self.content, places, self.files, tuple(self.guessed))
 
     def _fill_videos(self, rows: Sequence[_Question]) -> None:
         """Rows of a dialogue that leave the video empty have the video of the dialogue's other rows."""
@@ -575,7 +607,8 @@ def _correct(
                 if is_number
                 else "write its letter or its text",
             )
-        return index, answers if answers and options.index(answers[0]) != index else (options.texts[index],)
+        is_option = not answers or options.index(answers[0]) == index
+        return index, (options.texts[index], *answers[1:]) if is_option else answers
     if not answers:
         return None, ()
     index = options.index(answers[0])

@@ -165,8 +165,11 @@ class TurnJudge:
         return False
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
-        """Groups of a turn besides its position in the unit, as `{"question_type": ("D-LOC",)}`."""
-        return {"question_type": turn.labels.get("vdact.question_type", ())}
+        """Groups of a turn besides its position in the unit, as `{"question_type": ("D-LOC",)}`.
+
+        The types are VDAct's, else those of the column `type` of your own table.
+        """
+        return {"question_type": turn.labels.get("vdact.question_type") or turn.labels.get("type", ())}
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
         """The mean of each criterion over turns, on the scale of its measure; then those of the official reading."""

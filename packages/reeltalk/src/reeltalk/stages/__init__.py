@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from reeltalk.analysis.calibration import CalibrationSettings
     from reeltalk.analysis.comparison import CompareSettings
-    from reeltalk.evaluate.settings import (
+    from reeltalk.evaluation.settings import (
         FrameSettings,
         LimitSettings,
         ModelSettings,
@@ -89,13 +89,13 @@ _HOMES: Final = {
     "ExportReport": "reeltalk.stages.layouts",
     "FreezeReport": "reeltalk.stages.layouts",
     "freeze": "reeltalk.stages.layouts",
-    "FrameSettings": "reeltalk.evaluate.settings",
+    "FrameSettings": "reeltalk.evaluation.settings",
     "JudgeModelSettings": "reeltalk.judge.settings",
     "JudgeSettings": "reeltalk.judge.settings",
-    "LimitSettings": "reeltalk.evaluate.settings",
-    "ModelSettings": "reeltalk.evaluate.settings",
-    "PlaySettings": "reeltalk.evaluate.settings",
-    "ScoreSettings": "reeltalk.evaluate.settings",
+    "LimitSettings": "reeltalk.evaluation.settings",
+    "ModelSettings": "reeltalk.evaluation.settings",
+    "PlaySettings": "reeltalk.evaluation.settings",
+    "ScoreSettings": "reeltalk.evaluation.settings",
     "CalibrationSettings": "reeltalk.analysis.calibration",
     "CompareSettings": "reeltalk.analysis.comparison",
     "ReportSettings": "reeltalk.pages.settings",
@@ -103,7 +103,7 @@ _HOMES: Final = {
     "write_rating_sheet": "reeltalk.stages.calibrating",
     "compare": "reeltalk.stages.reporting",
     "evaluate": "reeltalk.stages.evaluating",
-    "RunConfig": "reeltalk.evaluate.settings",
+    "RunConfig": "reeltalk.evaluation.settings",
     "RunReport": "reeltalk.stages.run",
     "judge": "reeltalk.stages.judging",
     "plan_evaluation": "reeltalk.stages.planning",

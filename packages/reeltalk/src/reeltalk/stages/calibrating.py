@@ -14,11 +14,11 @@ from reeltalk.analysis.human_ratings import human_ratings, rating_sheet
 from reeltalk.analysis.judge_values import read_scored
 from reeltalk.analysis.verdicts import Place
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.checks import check_judging_settings
-from reeltalk.evaluate.playing.play import Response, answered_turn
-from reeltalk.evaluate.playing.script import make_scripts
-from reeltalk.evaluate.settings import LimitSettings, PlaySettings
-from reeltalk.evaluate.stage import JudgingSetup
+from reeltalk.evaluation.checks import check_judging_settings
+from reeltalk.evaluation.playing.play import Response, answered_turn
+from reeltalk.evaluation.playing.script import make_scripts
+from reeltalk.evaluation.settings import LimitSettings, PlaySettings
+from reeltalk.evaluation.stage import JudgingSetup
 from reeltalk.judge.attacks import attack_items
 from reeltalk.judge.judge import Judge, group_units
 from reeltalk.judge.settings import AUTO, JUDGED_BY_DEFAULT, NO_JUDGE, JudgeModelSettings, JudgeSettings

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.checks import check_run
-from reeltalk.evaluate.models import CreatedPlayer, create_player
-from reeltalk.evaluate.playing.chat import form_notice
-from reeltalk.evaluate.playing.frames import FrameServer, pair_videos
-from reeltalk.evaluate.playing.play import WrongAnswers
-from reeltalk.evaluate.playing.script import (
+from reeltalk.evaluation.checks import check_run
+from reeltalk.evaluation.models import CreatedPlayer, create_player
+from reeltalk.evaluation.playing.chat import form_notice
+from reeltalk.evaluation.playing.frames import FrameServer, pair_videos
+from reeltalk.evaluation.playing.play import WrongAnswers
+from reeltalk.evaluation.playing.script import (
     Script,
     Scripts,
     available_scripts,
@@ -21,11 +21,11 @@ from reeltalk.evaluate.playing.script import (
     media_of,
     scripts_of,
 )
-from reeltalk.evaluate.playing.subtitles import speech_notice, spoken_lines
-from reeltalk.evaluate.run_folder import RunFolder, is_whole
-from reeltalk.evaluate.settings import PlaySettings, RunConfig, config_of
-from reeltalk.evaluate.signing import run_request, run_signature
-from reeltalk.evaluate.stage import Collected, EvaluationRunner, JudgingSetup, sample_null_units
+from reeltalk.evaluation.playing.subtitles import speech_notice, spoken_lines
+from reeltalk.evaluation.run_folder import RunFolder, is_whole
+from reeltalk.evaluation.settings import PlaySettings, RunConfig, config_of
+from reeltalk.evaluation.signing import run_request, run_signature
+from reeltalk.evaluation.stage import Collected, EvaluationRunner, JudgingSetup, sample_null_units
 from reeltalk.formats import load_format
 from reeltalk.formats.answer_table import read_answer_table
 from reeltalk.formats.table_rows import TABLE_SUFFIXES

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, InputError, SettingError
-from reeltalk.evaluate.answers import answer_sets, with_distinct_names, with_rubrics_and_keys
-from reeltalk.evaluate.checks import check_judging_settings
-from reeltalk.evaluate.run_folder import RunFolder, is_whole
-from reeltalk.evaluate.settings import LimitSettings
-from reeltalk.evaluate.signing import judge_request, judging_request
-from reeltalk.evaluate.stage import EvaluationRunner
-from reeltalk.evaluate.tables import Parts
+from reeltalk.evaluation.answers import answer_sets, with_distinct_names, with_rubrics_and_keys
+from reeltalk.evaluation.checks import check_judging_settings
+from reeltalk.evaluation.run_folder import RunFolder, is_whole
+from reeltalk.evaluation.settings import LimitSettings
+from reeltalk.evaluation.signing import judge_request, judging_request
+from reeltalk.evaluation.stage import EvaluationRunner
+from reeltalk.evaluation.tables import Parts
 from reeltalk.formats import load_format
 from reeltalk.judge.judge import NULL_MODEL
 from reeltalk.judge.reference_checks import replace_answers

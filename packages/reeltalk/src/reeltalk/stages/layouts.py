@@ -1,5 +1,6 @@
 """Import, export and freeze: read a benchmark from a published layout, write it in one, or write a release."""
 
+import json
 import re
 import shutil
 import tempfile
@@ -14,6 +15,8 @@ from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.formats import load_format
 from reeltalk.formats.qa import QuestionTable, read_questions, write_table
+from reeltalk.formats.table_forms import Guess
+from reeltalk.formats.table_guesses import film_name
 from reeltalk.formats.table_rows import TABLE_SUFFIXES, csv_cell, nearest_hint, write_table_rows
 from reeltalk.metrics.selection import TurnSelection, select_turns
 from reeltalk.metrics.turn_checks import content_quality, quality_card
@@ -22,7 +25,7 @@ from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import Only
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
-from reeltalk.schema.outcomes import StageReport
+from reeltalk.schema.outcomes import Rejected, StageReport
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json
 from reeltalk.schema.turn_sense import Film, unit_findings
@@ -48,6 +51,8 @@ WITHOUT_MEDIA: Final = frozenset({"mt-video-bench", "qa", "svbench", "vdact"})
 """Written layouts that hold no media files."""
 NAMED_ROWS: Final = 3
 """Maximum number of rows of a table that a warning names."""
+SHOWN_CHARACTERS: Final = 40
+"""Most characters of a cell in a line of `TablePreview.lines`."""
 
 
 def import_layout(format: str, source: Path | str, into: Path | str, *, overwrite: bool = False) -> StageReport:
@@ -106,6 +111,7 @@ def import_questions(
     columns: Mapping[str, str] | None = None,
     one_dialogue_per_video: bool = False,
     strict: bool = False,
+    fix: bool = False,
     overwrite: bool = False,
     progress: Progress = unseen,
 ) -> StageReport:
@@ -121,6 +127,7 @@ def import_questions(
         columns: The table's name of a column, by our name, where they differ.
         one_dialogue_per_video: The questions of a video are one dialogue, in order.
         strict: Raise the first fault of a row, in place of leaving the row out.
+        fix: Take the guesses that `preview_questions` shows.
         overwrite: Replace the content of the benchmark.
         progress: Called while videos are looked at.
 
@@ -134,16 +141,15 @@ def import_questions(
         BenchmarkError: The benchmark holds something else, or no file of `videos` belongs to a question.
     """
     from reeltalk.curate.attaching import attach
-    from reeltalk.curate.sources import find_videos
     from reeltalk.parallel import open_executor
 
     source, into = Path(source), Path(into)
-    beside = source if source.is_dir() and find_videos([source])[0] else None
-    searched = Path(videos) if videos is not None else beside
-    if searched is not None and not searched.exists():
-        raise InputError("no such folder of videos", file=searched, hint="check the path")
-    table = read_questions(source, columns=columns, one_dialogue_per_video=one_dialogue_per_video, strict=strict)
+    searched = _folder_of_videos(source, videos)
+    table = _read(source, searched, columns, one_dialogue_per_video, strict=strict, fix=fix)
     options = {f"column {ours}": theirs for ours, theirs in sorted((columns or {}).items())}
+    if fix:
+        options["guesses"] = "taken"
+        _preview(table, searched).write(beside(into))
     if one_dialogue_per_video:
         options["dialogues"] = "one a video"
     imported = _import("qa", lambda _: table.content, options, source, into, overwrite=overwrite)
@@ -185,6 +191,132 @@ def import_questions(
     left_out = tuple(line for report in looked for line in report.left_out)
     return StageReport(
         stage="import qa", counts=counts, rejected=tuple(rejected), warnings=tuple(warnings), left_out=left_out
+    )
+
+
+def _folder_of_videos(source: Path, videos: Path | str | None) -> Path | None:
+    from reeltalk.curate.sources import find_videos
+
+    beside = source if source.is_dir() and find_videos([source])[0] else None
+    searched = Path(videos) if videos is not None else beside
+    if searched is not None and not searched.exists():
+        raise InputError("no such folder of videos", file=searched, hint="check the path")
+    return searched
+
+
+def _read(
+    source: Path,
+    searched: Path | None,
+    columns: Mapping[str, str] | None,
+    one_dialogue_per_video: bool,
+    *,
+    strict: bool,
+    fix: bool,
+) -> QuestionTable:
+    """The questions of a table; with `fix` as it is probably meant, and videos under the names of their files."""
+    from reeltalk.curate.sources import find_videos
+
+    files = [found.name for found in find_videos([searched])[0]] if fix and searched is not None else []
+    return read_questions(
+        source, columns=columns, one_dialogue_per_video=one_dialogue_per_video, strict=strict, fix=fix, films=files
+    )
+
+
+@dataclass(frozen=True)
+class TablePreview:
+    """What a table of questions was taken to mean, and what is wrong with it."""
+
+    tables: tuple[str, ...]
+    """A line for each table: how it was read, and its columns."""
+    guesses: tuple[Guess, ...]
+    """What `fix` would change."""
+    faults: tuple[Rejected, ...]
+    """What stays wrong."""
+    missing: tuple[str, ...]
+    """Videos whose file was not found."""
+
+    def rows(self) -> list[dict[str, Json]]:
+        """Every guess and fault as a row."""
+        guessed = [{"guess": one.why, **one._asdict()} for one in self.guesses]
+        for row in guessed:
+            del row["why"]
+        wrong = [{"fault": row.reason, "where": row.place or row.record_id} for row in self.faults]
+        return [{key: row.get(key) for key in ("guess", "fault", "where", "column", "before", "after")} for row in
+                [*guessed, *wrong, *({"fault": "no file", "where": line} for line in self.missing)]]  # fmt: skip
+
+    def write(self, out: Path) -> int:
+        """Write every guess and fault as a table, if there are any; return their number."""
+        if rows := self.rows():
+            write_table_file(rows, out, overwrite=True)
+        return len(rows)
+
+    def lines(self, *, taken: bool) -> Iterator[str]:
+        """What was understood, and a line for each kind of guess or fault with its number and its first place."""
+        yield from self.tables
+        kinds: dict[str, list[Guess]] = defaultdict(list)
+        for one in self.guesses:
+            kinds[one.why].append(one)
+        for why, members in kinds.items():
+            first = members[0]
+            column = f" {first.column}:" if first.column else ""
+            shown = f" {_short(first.before)} → {_short(first.after)}" if first.before is not None else ""
+            yield f"  {'read' if taken else 'not read'}, {len(members):,} times: {why} ({first.where}{column}{shown})"
+        reasons: dict[str, list[str]] = defaultdict(list)
+        for row in self.faults:
+            reasons[row.reason].append(row.place or row.record_id)
+        for reason, places in reasons.items():
+            yield f"  wrong, {len(places):,} times: {reason} ({', '.join(places[:NAMED_ROWS])})"
+        if self.missing:
+            yield f"  no file, {len(self.missing):,} videos: {', '.join(self.missing[:NAMED_ROWS])}"
+
+
+def beside(benchmark: Path) -> Path:
+    """The table of guesses and faults of an import into a benchmark."""
+    return benchmark.with_name(f"{benchmark.name}-import.csv")
+
+
+def _short(value: Json) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return repr(text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…")
+
+
+def preview_questions(
+    source: Path | str,
+    *,
+    videos: Path | str | None = None,
+    columns: Mapping[str, str] | None = None,
+    one_dialogue_per_video: bool = False,
+) -> TablePreview:
+    """What `import_questions` with `fix` would read in a table, and what is wrong with it. Nothing is written.
+
+    Args:
+        source: As of `import_questions`; also a spreadsheet.
+        videos: As of `import_questions`.
+        columns: As of `import_questions`.
+        one_dialogue_per_video: As of `import_questions`.
+
+    Raises:
+        InputError: No row can be read, even with guesses.
+    """
+    searched = _folder_of_videos(Path(source), videos)
+    return _preview(_read(Path(source), searched, columns, one_dialogue_per_video, strict=False, fix=True), searched)
+
+
+def _preview(table: QuestionTable, searched: Path | None) -> TablePreview:
+    from reeltalk.curate.sources import find_videos
+
+    found = {film_name(one.name) for one in find_videos([searched])[0]} if searched is not None else set()
+    inside = {name for names in table.files.rows.values() for name in names}
+    missing = [
+        str(video.file or video.source or video.id)
+        for video in table.content.videos
+        if searched is not None and film_name(video.file or video.id) not in found and video.file not in inside
+    ]
+    return TablePreview(
+        tuple(one.line() for one in table.guessed),
+        tuple(guess for one in table.guessed for guess in one.guesses),
+        tuple(table.content.rejected),
+        tuple(missing),
     )
 
 

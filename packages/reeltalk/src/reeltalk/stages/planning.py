@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from reeltalk.evaluate.checks import check_run
-from reeltalk.evaluate.dry_run import EvaluationForecast, PlayerOf, forecast_evaluation
-from reeltalk.evaluate.models import create_judges, find_added, pick_summary
-from reeltalk.evaluate.playing.chat import SummaryPlayer, chat_player
-from reeltalk.evaluate.playing.other_players import AnswersPlayer
-from reeltalk.evaluate.playing.play import Player
-from reeltalk.evaluate.playing.script import available_scripts, media_of, scripts_of
-from reeltalk.evaluate.playing.subtitles import speech_notice, spoken_lines
-from reeltalk.evaluate.settings import RunConfig, config_of
+from reeltalk.evaluation.checks import check_run
+from reeltalk.evaluation.dry_run import EvaluationForecast, PlayerOf, forecast_evaluation
+from reeltalk.evaluation.models import create_judges, find_added, pick_summary
+from reeltalk.evaluation.playing.chat import SummaryPlayer, chat_player
+from reeltalk.evaluation.playing.other_players import AnswersPlayer
+from reeltalk.evaluation.playing.play import Player
+from reeltalk.evaluation.playing.script import available_scripts, media_of, scripts_of
+from reeltalk.evaluation.playing.subtitles import speech_notice, spoken_lines
+from reeltalk.evaluation.settings import RunConfig, config_of
 from reeltalk.llm import AsyncModel
 from reeltalk.metrics.selection import select_turns
 from reeltalk.progress import Tell, silent

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import InputError, SettingError
-from reeltalk.evaluate.playing.chat import answer_prompt_group
+from reeltalk.evaluation.playing.chat import answer_prompt_group
 from reeltalk.formats.official_prompts import Source, official_prompts
 from reeltalk.judge.asking import judge_prompt_group as judges_group
 from reeltalk.judge.settings import JudgeSettings

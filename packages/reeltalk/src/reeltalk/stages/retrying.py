@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.settings import CHANGEABLE, Preset
+from reeltalk.evaluation.settings import CHANGEABLE, Preset
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.runs import CONTROLS
 from reeltalk.schema.settings import overlay
@@ -36,10 +36,10 @@ def retry(
     Args:
         run: The run's folder.
         benchmark: The new place of the benchmark, if it was moved.
-        presets: Published designs by name, as in `reeltalk.evaluate.presets.PRESETS`, for runs that used one.
+        presets: Published designs by name, as in `reeltalk.evaluation.presets.PRESETS`, for runs that used one.
         progress: Called after each turn.
         tell: Receives a sentence about the repeated requests.
-        **changed: Settings that differ from before, by name, of `reeltalk.evaluate.settings.CHANGEABLE`; None leaves
+        **changed: Settings that differ from before, by name, of `reeltalk.evaluation.settings.CHANGEABLE`; None leaves
             one as it was.
 
     Raises:

@@ -19,11 +19,11 @@ from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.standings_text import next_command, run_standings, standing_lines
 from reeltalk.analysis.values import format_quoted, format_range
 from reeltalk.errors import BenchmarkError, MissingExtraError, MissingToolError, ModelError, ReeltalkError, SettingError
-from reeltalk.evaluate.models import ModelConfig, create_judges, create_model
-from reeltalk.evaluate.run_folder import RunFolder
-from reeltalk.evaluate.settings import LimitSettings, Preset, RunConfig
-from reeltalk.evaluate.stage import Evaluation, JudgingSetup, state_name
-from reeltalk.evaluate.tables import item_rows, tables_of
+from reeltalk.evaluation.models import ModelConfig, create_judges, create_model
+from reeltalk.evaluation.run_folder import RunFolder
+from reeltalk.evaluation.settings import LimitSettings, Preset, RunConfig
+from reeltalk.evaluation.stage import Evaluation, JudgingSetup, state_name
+from reeltalk.evaluation.tables import item_rows, tables_of
 from reeltalk.formats.svbench_documents import join_inputs
 from reeltalk.judge.judge import NULL_MODEL, Background, JoinedChains, ReadsVideos
 from reeltalk.judge.match import has_short_reference

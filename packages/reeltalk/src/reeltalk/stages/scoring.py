@@ -6,9 +6,9 @@ from pathlib import Path
 
 from reeltalk.analysis.values import format_quoted
 from reeltalk.errors import BenchmarkError, MissingToolError, SettingError
-from reeltalk.evaluate.answers import AnswerSet, answer_sets, expected_items, with_distinct_names
-from reeltalk.evaluate.score import ScoredAnswers, score_sets
-from reeltalk.evaluate.settings import ScoreSettings
+from reeltalk.evaluation.answers import AnswerSet, answer_sets, expected_items, with_distinct_names
+from reeltalk.evaluation.score import ScoredAnswers, score_sets
+from reeltalk.evaluation.settings import ScoreSettings
 from reeltalk.formats import load_format
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.progress import Tell, silent

@@ -29,6 +29,12 @@ MOST_EXTENTS: Final = 100_000
 SELECTION: Final = "reeltalk-selection.json"
 """File of an export that says which turns were left out. It is ours, so no layout reads it."""
 UNREADABLE: Final = "cannot be read"
+VIDEO_SUFFIXES: Final = frozenset(
+    ".3g2 .3gp .asf .avi .divx .dv .f4v .flv .gif .insv .ivf .m1v .m2p .m2t .m2ts .m2v .m4v "
+    ".mkv .mov .mp4 .mpeg .mpg .mpv .mts .mxf .nut .obu .ogg .ogv .qt .rm .rmvb .tod .tp .trp .ts .vob .vro .webm "
+    ".wmv".split()
+)
+"""Endings of the files that may be videos."""
 
 _KINDS: Final = {
     stat.S_IFIFO: "a FIFO, not a file",

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from reeltalk.evaluate.playing.chat import answer_prompt
-from reeltalk.evaluate.presets import PRESETS
-from reeltalk.evaluate.settings import FREE, FrameSettings, PlaySettings
+from reeltalk.evaluation.playing.chat import answer_prompt
+from reeltalk.evaluation.presets import PRESETS
+from reeltalk.evaluation.settings import FREE, FrameSettings, PlaySettings
 from reeltalk.judge.protocol import protocols
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.metrics.scoring import metric_names

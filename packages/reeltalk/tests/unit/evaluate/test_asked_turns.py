@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from sample_videos import Numbered
 
-from reeltalk.evaluate.asked_turns import list_asked_turns
-from reeltalk.evaluate.playing.chat import chat_player
-from reeltalk.evaluate.playing.play import NoFrameSource, Pictures, Response, TurnInput, play_script
-from reeltalk.evaluate.playing.script import make_scripts
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.asked_turns import list_asked_turns
+from reeltalk.evaluation.playing.chat import chat_player
+from reeltalk.evaluation.playing.play import NoFrameSource, Pictures, Response, TurnInput, play_script
+from reeltalk.evaluation.playing.script import make_scripts
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.intervals import Interval

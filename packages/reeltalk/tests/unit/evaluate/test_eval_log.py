@@ -18,9 +18,9 @@ from inspect_ai.log import EvalLog, EvalSample, read_eval_log, read_eval_log_sam
 from scripted_server import Body, serve
 
 from reeltalk.errors import BenchmarkError, ModelError
-from reeltalk.evaluate import eval_log
-from reeltalk.evaluate.eval_log import LoggedSample, LoggedScore, SampleRecord, _message
-from reeltalk.evaluate.logged import JudgeSample, Notes, PlaySample, run_samples
+from reeltalk.evaluation import eval_log
+from reeltalk.evaluation.eval_log import LoggedSample, LoggedScore, SampleRecord, _message
+from reeltalk.evaluation.logged import JudgeSample, Notes, PlaySample, run_samples
 from reeltalk.llm import Endpoint, Message, ReplyStore
 from reeltalk.llm.served import ServedModel, create_served_model
 from reeltalk.llm.wire_sender import WireSender
@@ -29,8 +29,8 @@ SAMPLES = [LoggedSample(name, f"Question of {name}?", {"video_id": "v"}) for nam
 
 INTERRUPTED = """
 import asyncio, pathlib, signal, sys
-from reeltalk.evaluate.eval_log import LoggedSample
-from reeltalk.evaluate.logged import run_samples
+from reeltalk.evaluation.eval_log import LoggedSample
+from reeltalk.evaluation.logged import run_samples
 
 async def play(name, notes):
     if name == "c":

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scripted_server import Body, serve, words
 
-from reeltalk.evaluate.dry_run import (
+from reeltalk.evaluation.dry_run import (
     WITHIN,
     CountingModel,
     EvaluationForecast,
@@ -20,12 +20,12 @@ from reeltalk.evaluate.dry_run import (
     forecast_lines,
     stand_in_reply,
 )
-from reeltalk.evaluate.models import ModelConfig, create_judges, create_model
-from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
-from reeltalk.evaluate.playing.script import Script, make_scripts
-from reeltalk.evaluate.run_folder import RunFolder
-from reeltalk.evaluate.settings import FramePolicy, FrameSettings, ModelSettings, PlaySettings, RunConfig
-from reeltalk.evaluate.stage import EvaluationRunner, JudgingSetup
+from reeltalk.evaluation.models import ModelConfig, create_judges, create_model
+from reeltalk.evaluation.playing.chat import ChatPlayer, answer_prompt
+from reeltalk.evaluation.playing.script import Script, make_scripts
+from reeltalk.evaluation.run_folder import RunFolder
+from reeltalk.evaluation.settings import FramePolicy, FrameSettings, ModelSettings, PlaySettings, RunConfig
+from reeltalk.evaluation.stage import EvaluationRunner, JudgingSetup
 from reeltalk.judge.judge import Background
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm import Endpoint, Message, Prices, ReplyStore

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from sample_videos import Numbered, number_of
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError
-from reeltalk.evaluate.playing import frames as frames_module
-from reeltalk.evaluate.playing.frames import FrameServer, VisibleFrames
-from reeltalk.evaluate.playing.play import Pictures, ShownFrame
-from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.settings import FramePolicy, FrameSettings
+from reeltalk.evaluation.playing import frames as frames_module
+from reeltalk.evaluation.playing.frames import FrameServer, VisibleFrames
+from reeltalk.evaluation.playing.play import Pictures, ShownFrame
+from reeltalk.evaluation.playing.script import Script, Step
+from reeltalk.evaluation.settings import FramePolicy, FrameSettings
 from reeltalk.parallel import Limits
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from scripted_server import Body, serve, words
 
-from reeltalk.evaluate.models import ModelConfig, create_judges, create_model
-from reeltalk.evaluate.run_folder import RunFolder
-from reeltalk.evaluate.stage import Evaluation, EvaluationRunner, JudgingSetup
+from reeltalk.evaluation.models import ModelConfig, create_judges, create_model
+from reeltalk.evaluation.run_folder import RunFolder
+from reeltalk.evaluation.stage import Evaluation, EvaluationRunner, JudgingSetup
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm import Endpoint, ReplyStore
 from reeltalk.schema.answers import AnsweredTurn, AnswerState

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.errors import ReeltalkError
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.metrics.meteor import MeteorError, MeteorProcess
 from reeltalk.schema.dialogue import Dialogue, Turn

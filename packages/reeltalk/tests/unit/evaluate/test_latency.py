@@ -2,7 +2,7 @@
 
 import pytest
 
-from reeltalk.evaluate.tables import ASKED_S, LENGTHS_S, latency_measures, length_group
+from reeltalk.evaluation.tables import ASKED_S, LENGTHS_S, latency_measures, length_group
 from reeltalk.judge.measures import group_measure
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.record import VideoId

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from reeltalk.evaluate.playing.script import ONE_ABILITY
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.playing.script import ONE_ABILITY
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.formats.qa import read_questions
 from reeltalk.judge.judge import NULL_MODEL
 from reeltalk.judge.settings import JudgeSettings

@@ -11,10 +11,10 @@ import pytest
 
 from reeltalk.cli.evaluation_options import JudgeOptions, PlayOptions, RetryOptions, judge_settings, play_settings
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.checks import check_run
-from reeltalk.evaluate.presets import PRESETS
-from reeltalk.evaluate.settings import CHANGEABLE, ModelSettings, RunConfig
-from reeltalk.evaluate.signing import run_request
+from reeltalk.evaluation.checks import check_run
+from reeltalk.evaluation.presets import PRESETS
+from reeltalk.evaluation.settings import CHANGEABLE, ModelSettings, RunConfig
+from reeltalk.evaluation.signing import run_request
 
 PLAYING: Final[dict[str, dict[str, Any]]] = {
     "mode": {"mode": "streaming"},

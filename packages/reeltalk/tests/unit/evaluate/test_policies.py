@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from reeltalk.evaluate.playing.policies import FixedRate, PerClip, Uniform, policy_of
-from reeltalk.evaluate.playing.script import Step
-from reeltalk.evaluate.settings import FramePolicy, FrameSettings
+from reeltalk.evaluation.playing.policies import FixedRate, PerClip, Uniform, policy_of
+from reeltalk.evaluation.playing.script import Step
+from reeltalk.evaluation.settings import FramePolicy, FrameSettings
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.sampling import svbench

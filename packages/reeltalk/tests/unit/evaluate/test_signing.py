@@ -16,12 +16,12 @@ from pydantic import BaseModel
 from sample_videos import Numbered
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.evaluate.models import create_judges
-from reeltalk.evaluate.playing.play import Response, answered_turn
-from reeltalk.evaluate.playing.script import make_scripts
-from reeltalk.evaluate.playing.subtitles import spoken_lines
-from reeltalk.evaluate.settings import PlaySettings
-from reeltalk.evaluate.signing import asked_hash, judged_hash, shown_hash
+from reeltalk.evaluation.models import create_judges
+from reeltalk.evaluation.playing.play import Response, answered_turn
+from reeltalk.evaluation.playing.script import make_scripts
+from reeltalk.evaluation.playing.subtitles import spoken_lines
+from reeltalk.evaluation.settings import PlaySettings
+from reeltalk.evaluation.signing import asked_hash, judged_hash, shown_hash
 from reeltalk.judge.judge import READ, Background, JudgeUnit, LinkedTurns, group_units
 from reeltalk.judge.protocol import protocols
 from reeltalk.judge.settings import JudgeSettings

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reeltalk import __version__
-from reeltalk.evaluate.tables import Tables, summarise
+from reeltalk.evaluation.tables import Tables, summarise
 from reeltalk.judge.measures import MeanItem, mean_measure, mean_of_means
 from reeltalk.metrics.uncertainty import INTERVAL
 

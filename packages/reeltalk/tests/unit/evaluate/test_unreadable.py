@@ -8,7 +8,7 @@ import pytest
 from scripted_server import Body, Server, serve
 
 from reeltalk.errors import UnusableError
-from reeltalk.evaluate.stage import FIRST_READ
+from reeltalk.evaluation.stage import FIRST_READ
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
 from reeltalk.schema.media import Video

@@ -8,8 +8,8 @@ import pytest
 
 from reeltalk.cli import run as command
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.settings import PlaySettings
-from reeltalk.evaluate.tables import Tables, summarise
+from reeltalk.evaluation.settings import PlaySettings
+from reeltalk.evaluation.tables import Tables, summarise
 from reeltalk.judge.checklist_measures import checklist_measures
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import MeanItem, mean_measure, mean_of_means

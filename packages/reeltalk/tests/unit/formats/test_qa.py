@@ -176,7 +176,7 @@ def test_wrong_options_of_the_command_are_refused(tmp_path: Path) -> None:
         read_questions(path, columns={"question": "Q"})
     with pytest.raises(SettingError, match="the table has a column 'dialogue'"):
         read_questions(path, one_dialogue_per_video=True)
-    with pytest.raises(InputError, match=r"it ends in \.xlsx .*can be saved as CSV"):
+    with pytest.raises(InputError, match=r"it ends in \.xlsx .*pass --fix"):
         read_questions(table(tmp_path, "", "questions.xlsx"))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.models import create_judges
+from reeltalk.evaluation.models import create_judges
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm import Message, Reply

@@ -9,7 +9,7 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.metrics.selection import AFTER, BESIDE, TurnState, select_turns
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef

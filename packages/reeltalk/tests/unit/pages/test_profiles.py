@@ -17,7 +17,7 @@ from reeltalk.analysis.profiles import (
 )
 from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.tables import Tables, summarise
+from reeltalk.evaluation.tables import Tables, summarise
 from reeltalk.judge.cogme import CogMEJudge
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.metrics.profile import TAGS, WEIGHTS

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.analysis.leaderboard import build_leaderboard
-from reeltalk.evaluate.tables import Tables, latency_measures, summarise
+from reeltalk.evaluation.tables import Tables, latency_measures, summarise
 from reeltalk.pages.breakdowns import timings_by_length, timings_by_moment, timings_by_turn
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_report

@@ -3,7 +3,7 @@
 import pytest
 
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.settings import ModelSettings
+from reeltalk.evaluation.settings import ModelSettings
 from reeltalk.judge.settings import JudgeModelSettings
 from reeltalk.schema.server_address import check_address, check_server, without_user
 from reeltalk.schema.settings import settings_of

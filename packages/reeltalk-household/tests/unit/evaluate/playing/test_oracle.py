@@ -8,9 +8,9 @@ from typing import Literal
 import pytest
 from page_world import World
 
-from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
-from reeltalk.evaluate.playing.script import Step, make_scripts
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.playing.play import Pictures, Response, TurnInput
+from reeltalk.evaluation.playing.script import Step, make_scripts
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.language.answer_reading import read_answer
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.store.benchmark import Benchmark

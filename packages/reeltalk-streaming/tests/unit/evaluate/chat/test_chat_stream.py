@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scripted_server import Body, count_images, serve
 
 from reeltalk.errors import ModelError, SettingError
-from reeltalk.evaluate.models import ModelConfig
-from reeltalk.evaluate.playing.other_players import PythonPlayer
+from reeltalk.evaluation.models import ModelConfig
+from reeltalk.evaluation.playing.other_players import PythonPlayer
 from reeltalk.llm.model import Endpoint, Message, Reply
 from reeltalk.schema.record import Json
 from reeltalk.video.encode import pixels_of

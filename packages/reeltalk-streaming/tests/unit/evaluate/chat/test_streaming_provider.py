@@ -207,7 +207,7 @@ def test_inspect_ai_finds_it_and_a_next_turn_reads_its_new_frames_only(checkpoin
 
 
 def test_through_its_own_command_it_is_an_ordinary_model(checkpoint: Path) -> None:
-    from reeltalk.evaluate.models import ModelConfig, create_model
+    from reeltalk.evaluation.models import ModelConfig, create_model
     from reeltalk.llm import ReplyStore
     from reeltalk.llm.model import Endpoint
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reeltalk.evaluate.playing.play import (
+from reeltalk.evaluation.playing.play import (
     HistoryTurn,
     Pictures,
     Response,
@@ -18,8 +18,8 @@ from reeltalk.evaluate.playing.play import (
     WrongAnswers,
     play_script,
 )
-from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.playing.script import Script, Step
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError, SettingError
-from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.settings import ProactiveSettings
+from reeltalk.evaluation.playing.frames import FrameServer
+from reeltalk.evaluation.settings import ProactiveSettings
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId
 from reeltalk.schema.stream import Moment, ProactiveTask, UserRequest

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reeltalk.errors import BudgetError, ModelError
-from reeltalk.evaluate.playing.play import ShownFrame
+from reeltalk.evaluation.playing.play import ShownFrame
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json, VideoId

@@ -10,15 +10,15 @@ import pytest
 from reeltalk.baselines.answerer import KnownTurn
 from reeltalk.baselines.looking import LookingAnswerer
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.playing.baseline_players import (
+from reeltalk.evaluation.playing.baseline_players import (
     BASELINES,
     FramesPlayer,
     baseline_player,
     look_at_videos,
     training_pairs,
 )
-from reeltalk.evaluate.playing.play import HistoryTurn, Player, Response, ShownFrame, TurnInput
-from reeltalk.evaluate.playing.script import Step
+from reeltalk.evaluation.playing.play import HistoryTurn, Player, Response, ShownFrame, TurnInput
+from reeltalk.evaluation.playing.script import Step
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.intervals import Interval

@@ -11,8 +11,15 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import BenchmarkError, BudgetError, ModelError, SettingError
-from reeltalk.evaluate.playing.chat import PROMPTS, ChatPlayer, answer_forms, answer_prompt, form_notice, question_text
-from reeltalk.evaluate.playing.play import (
+from reeltalk.evaluation.playing.chat import (
+    PROMPTS,
+    ChatPlayer,
+    answer_forms,
+    answer_prompt,
+    form_notice,
+    question_text,
+)
+from reeltalk.evaluation.playing.play import (
     MOMENTS,
     HistoryTurn,
     Response,
@@ -22,8 +29,8 @@ from reeltalk.evaluate.playing.play import (
     does_tell_times,
     play_script,
 )
-from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.playing.script import Script, Step
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.llm.fencing import FENCED
 from reeltalk.llm.model import Message, Reply
 from reeltalk.llm.wire import wire_message

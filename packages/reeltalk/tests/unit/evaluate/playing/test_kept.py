@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from reeltalk.evaluate.playing.other_players import CachedPlayer
-from reeltalk.evaluate.playing.play import HistoryTurn, Response, ShownFrame, TurnInput
-from reeltalk.evaluate.playing.script import Step
+from reeltalk.evaluation.playing.other_players import CachedPlayer
+from reeltalk.evaluation.playing.play import HistoryTurn, Response, ShownFrame, TurnInput
+from reeltalk.evaluation.playing.script import Step
 from reeltalk.llm import ReplyStore
 from reeltalk.schema.dialogue import Turn
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import BenchmarkError, ReeltalkError, SettingError
-from reeltalk.evaluate.playing.script import Script, make_scripts
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.playing.script import Script, make_scripts
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video

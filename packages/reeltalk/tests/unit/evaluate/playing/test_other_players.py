@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from reeltalk.errors import BudgetError, ModelError, SettingError
-from reeltalk.evaluate.playing.chat import SummaryPlayer
-from reeltalk.evaluate.playing.other_players import AnswersPlayer, PythonPlayer
-from reeltalk.evaluate.playing.play import HistoryTurn, Player, Response, ShownFrame, TurnInput
-from reeltalk.evaluate.playing.script import Step
+from reeltalk.evaluation.playing.chat import SummaryPlayer
+from reeltalk.evaluation.playing.other_players import AnswersPlayer, PythonPlayer
+from reeltalk.evaluation.playing.play import HistoryTurn, Player, Response, ShownFrame, TurnInput
+from reeltalk.evaluation.playing.script import Step
 from reeltalk.llm.fencing import FENCED
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.dialogue import Turn

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import BenchmarkError, BudgetError
-from reeltalk.evaluate.playing.play import (
+from reeltalk.evaluation.playing.play import (
     FrameSource,
     NoFrameSource,
     Pictures,
@@ -19,8 +19,8 @@ from reeltalk.evaluate.playing.play import (
     check_histories,
     play_script,
 )
-from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluation.playing.script import Script, Step
+from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.metrics.agree import agrees
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import Turn

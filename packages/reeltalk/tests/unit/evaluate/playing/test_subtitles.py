@@ -1,7 +1,7 @@
 """A turn is shown what was said by its moment, and nothing that is said later."""
 
-from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.playing.subtitles import speech_notice, spoken_lines
+from reeltalk.evaluation.playing.script import Script, Step
+from reeltalk.evaluation.playing.subtitles import speech_notice, spoken_lines
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.speech import Utterance
