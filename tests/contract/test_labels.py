@@ -186,6 +186,7 @@ def test_context_needs_people_who_deal_with_each_other() -> None:
     shown = [wording for wording in WORDINGS if "Context" in wording.content]
     assert {wording.kind for wording in shown} == {
         "says_to", "says_what", "offers_what", "asks_about", "talks_about", "why_says", "reply", "towards",
+        "says_here", "says_back",
     }  # fmt: skip
     for wording in shown:
         assert "Conversation" in wording.target or "Relationship" in wording.content, wording

@@ -1,18 +1,20 @@
-"""Questions about a scene and the film before it, for SVBench's rewriting; exact and checked by SPARQL.
+"""Questions about a scene and the film before it, for SVBench's chains and rewriting; exact and checked by SPARQL.
 
-Each needs what came before: without the earlier film its answer would be another, or there would be none. A question
-names everything that it asks about, so it makes sense without other questions about its scene. The methods of the
-rewriting catalogue (`schema/rewriting.toml`) list the kinds of questions that they use.
+Questions about both need what came before: without the earlier film their answer would be another, or there would be
+none. Questions about a scene alone say so, and ask what one person does in it, or what is taken from a place. The
+methods of the rewriting catalogue (`schema/rewriting.toml`) list the kinds of questions that they use.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from reeltalk.language import phrases
 from reeltalk.language.vocabulary import ROOMS, class_of, plain_name
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.question import (
+    GRABS,
     LASTING,
     PLACINGS,
     Question,
@@ -22,9 +24,10 @@ from reeltalk_household.questions.question import (
     event_slots,
     object_slots,
     only_object,
+    told_clause,
 )
 from reeltalk_household.questions.questions import ask_of_person, rooms_known
-from reeltalk_household.questions.together import CROSSWISE
+from reeltalk_household.questions.together import CROSSWISE, QUIET, about_person
 
 DULL: Final = frozenset({"walk", "run", "stand", "turnTo", "lookAt", "wait"})
 """Acts that only connect others: no question is about them, and no answer tells of one."""
@@ -46,6 +49,7 @@ def linked_questions(story: Story, boundary: int) -> Iterator[Question]:
         for maker in (*_OF_A_PERSON, _changed):
             yield from maker(whole)
         return
+    yield from _held(whole)
     parts = {event.part for event in whole.after}
     for person in story.people:
         own = story.of(person)
@@ -55,6 +59,25 @@ def linked_questions(story: Story, boundary: int) -> Iterator[Question]:
             for maker in _OF_A_PERSON:
                 yield from (ask_of_person(question, person, story) for question in maker(scenes))
     yield from _changed(whole)
+
+
+def scene_questions(story: Story, boundary: int) -> Iterator[Question]:
+    """All questions about the last scene of a film alone, in a fixed order: they name no act, and so need a person.
+
+    Args:
+        story: The film up to the end of the scene, with several people.
+        boundary: The order of the scene's first event.
+    """
+    if not story.names:
+        return
+    parts = {event.part for event in story.events[boundary:]}
+    for person in story.people:
+        own = story.of(person)
+        scenes = _Scenes(own, sum(event.part not in parts for event in own.events), between_s=0.0)
+        for maker in (_here, _there):
+            yield from (ask_of_person(question, person, story) for question in maker(scenes))
+    for event in story.events[boundary:]:
+        yield from _answered(event, story)
 
 
 class _Scenes:
@@ -116,6 +139,156 @@ def _objects(scenes: _Scenes) -> Iterator[Question]:
             evidence=(earlier[-1],),
             focus_object=name,
         )
+
+
+def _act(kind: str, event: StoryEvent, scenes: _Scenes, **params: str | int) -> Question:
+    """A question whose answer is an act of its person."""
+    later = event.order >= scenes.boundary
+    return Question(
+        kind=kind,
+        key=event_key(event),
+        answer_type="action",
+        params={**params, "boundary": scenes.boundary},
+        slots={"next": _does(event, scenes.story)},
+        evidence=(event,),
+        focus_object=only_object(event) if later else None,
+        focus_event=event.order if later else None,
+    )
+
+
+def _here(scenes: _Scenes) -> Iterator[Question]:
+    """What somebody does, takes and says first in a scene, and does last."""
+    told = [event for event in scenes.after if event.action not in DULL]
+    for kind, event in (("first_here", told[0]), ("last_here", told[-1])) if len(told) > 1 else ():
+        if event.action not in _UNTOLD:
+            yield _act(kind, event, scenes)
+    takes = [event for event in scenes.after if event.action == "grab" and event.main]
+    if takes:
+        name = takes[0].main or ""
+        yield Question(
+            kind="takes_here",
+            key=name,
+            answer_type="object",
+            params={"boundary": scenes.boundary},
+            slots=object_slots(name, scenes.story) | {"first": " first" if len(takes) > 1 else ""},
+            evidence=(takes[0],),
+            focus_object=name,
+            focus_event=takes[0].order,
+        )
+    for kind, actions in (("from_here", GRABS), ("put_here", PLACINGS)):
+        yield from _place_here(kind, actions, scenes)
+    said = [event for event in scenes.after if event.says]
+    if said:
+        yield Question(
+            kind="says_here",
+            key=said[0].says or "",
+            answer_type="utterance",
+            params={"boundary": scenes.boundary},
+            slots={"says": said[0].says or "", "first": " first" if len(said) > 1 else ""},
+            evidence=(said[0],),
+            focus_event=said[0].order,
+        )
+
+
+def _place_here(kind: str, actions: Collection[str], scenes: _Scenes) -> Iterator[Question]:
+    """Where a thing is taken from or put in a scene, if that happens in it once and elsewhere too."""
+    times, often = (
+        Counter(event.main for event in part if event.action in actions) for part in (scenes.after, scenes.story.events)
+    )
+    for event in scenes.after:
+        name = event.main
+        if name is None or event.action not in actions or times[name] != 1 or often[name] == 1:
+            continue
+        where = scenes.story.support_before if actions is GRABS else scenes.story.support_after
+        found = where(event, name)
+        if found is not None and class_of(found[0]) not in _NO_PLACE:
+            yield Question(
+                kind=kind,
+                key=found[0],
+                answer_type="place",
+                params={"object": name, "boundary": scenes.boundary},
+                slots=object_slots(name, scenes.story) | {"place": phrases.place_phrase(found[0], inside=found[1])},
+                evidence=(event,),
+                anchor=name,
+                focus_object=name,
+            )
+
+
+def _there(scenes: _Scenes) -> Iterator[Question]:
+    """What somebody takes from a place in a scene, if it is one thing."""
+    taken: dict[str, list[StoryEvent]] = {}
+    for event in scenes.after:
+        found = scenes.story.support_before(event, event.main) if event.action == "grab" and event.main else None
+        if found is not None and class_of(found[0]) not in _NO_PLACE:
+            taken.setdefault(found[0], []).append(event)
+    for place, events in sorted(taken.items()):
+        name = events[0].main or ""
+        if len({event.main for event in events}) == 1:
+            yield Question(
+                kind="takes_there",
+                key=name,
+                answer_type="object",
+                params={"object": place, "boundary": scenes.boundary},
+                slots=object_slots(place, scenes.story) | {"thing": called_thing(name, scenes.story)},
+                evidence=(events[0],),
+                anchor=place,
+                focus_object=name,
+                focus_event=events[0].order,
+            )
+
+
+def _answered(event: StoryEvent, story: Story) -> Iterator[Question]:
+    """What is said in answer to somebody, if it is one thing."""
+    answers = [other for other in story.events if other.cause == event.order and other.says]
+    if event.says is None or len(answers) != 1:
+        return
+    answer = answers[0]
+    yield Question(
+        kind="says_back",
+        key=answer.says or "",
+        answer_type="utterance",
+        params={"event": event.order},
+        slots={"told": told_clause(event, story), "says": answer.says or "", "p": story.called[answer.agent or ""]},
+        evidence=(event, answer),
+        anchor=event.order,
+        focus_event=answer.order,
+        focus_person=answer.agent,
+    )
+
+
+def _recalled(scenes: _Scenes) -> Iterator[Question]:
+    """What somebody did last before a scene, and last in the room to which the scene brings them back."""
+    told = [event for event in scenes.before if event.action not in _UNTOLD]
+    if told:
+        yield _act("linked_before", told[-1], scenes)
+    room = scenes.after[0].to_room
+    there = [event for event in told if event.from_room == room]
+    if room is not None and there and any(e.from_room != room for e in scenes.story.events[there[-1].order :]):
+        made = _act("linked_room", there[-1], scenes, room=room)
+        yield replace(made, slots=made.slots | {"room": plain_name(room)})
+
+
+def _held(scenes: _Scenes) -> Iterator[Question]:
+    """Who had a thing before somebody else has it in a scene."""
+    done: set[str] = set()
+    for event in scenes.after:
+        name = event.main or ""
+        earlier = [other for other in scenes.before if other.main == name and other.action in PLACINGS]
+        if event.action != "grab" or name in done or not earlier:
+            continue
+        done.add(name)
+        last = earlier[-1]
+        if last.agent is not None and event.agent not in (None, last.agent):
+            made = Question(
+                kind="linked_who",
+                key=last.agent,
+                answer_type="person",
+                params={"object": name, "boundary": scenes.boundary},
+                slots=object_slots(name, scenes.story) | {"p": scenes.story.called[last.agent]},
+                evidence=(last,),
+                focus_object=name,
+            )
+            yield about_person(made, event.agent, scenes.story)
 
 
 def _places(
@@ -279,4 +452,6 @@ def _changed(scenes: _Scenes) -> Iterator[Question]:
         )
 
 
-_OF_A_PERSON: Final = (_objects, _pairs, _repeated, _trends)
+_OF_A_PERSON: Final = (_objects, _pairs, _repeated, _trends, _recalled)
+_UNTOLD: Final = DULL | QUIET | {"close", "say"}
+"""Acts that do not answer what somebody does."""

@@ -469,11 +469,11 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
     kind: key
     for kinds, key in (
         (
-            "first_thing last_thing linked_moved give_thing offers_what asks_about talks_about vessel",
+            "first_thing last_thing linked_moved give_thing offers_what asks_about talks_about vessel takes_here",
             _object,
         ),
-        ("what_else tool", lambda q, s: _object(q, s, _thing(q))),
-        ("where_put where_from linked_left would_place", _place),
+        ("what_else tool takes_there", lambda q, s: _object(q, s, _thing(q))),
+        ("where_put where_from put_here from_here linked_left would_place", _place),
         ("which_room", lambda q, s: _room(q, event_key(_known(q, s)))),
         ("linked_trajectory", _places),
         ("room_start room_end", lambda q, s: _room(q)),
@@ -498,12 +498,13 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
             "next_action previous_action",
             lambda q, s: _action(q.key, s, event_key(_known(q, s))),
         ),
+        ("first_here last_here linked_before linked_room", lambda q, s: _action(q.key, s)),
         ("use linked_use", lambda q, s: _action(q.key, s, _thing(q))),
         ("how_clean", _how_clean),
         ("never_handled", lambda q, s: _refusal(ABSENT, str(q.params["class"]))),
         (
             "who_does who_takes give_receiver give_giver who_beside who_has who_first who_last makes_feel "
-            "who_says says_to whom",
+            "who_says says_to whom linked_who",
             _person,
         ),
         ("meanwhile effect_of", lambda q, s: _told(q, s, q.evidence[1])),
@@ -511,7 +512,7 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
         ("common_sense", lambda q, s: _of("yes_no", q)),
         ("would_happen", lambda q, s: _of("yes_no", q, told_act(_known(q, s, "other")))),
         ("why_feels why_says towards cause_of why_act", lambda q, s: _told(q, s, _answering(q))),
-        ("says_what", _spoken),
+        ("says_what says_here says_back", _spoken),
         ("reply", lambda q, s: _word("reply", q, ("accept", "refuse"), q.key)),
         ("daytime", _light),
         ("which_colour", lambda q, s: _which(q)),

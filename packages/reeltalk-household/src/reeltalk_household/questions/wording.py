@@ -28,6 +28,8 @@ from reeltalk_household.questions.balancing import AnswerBalance
 from reeltalk_household.questions.question import ASKED_LIKE, Question, answer_key, story_of
 from reeltalk_household.questions.questions import questions
 
+SUBJECT: Final = "subject"
+"""Key of a turn's `extra`: whom its *he* or *she* means."""
 FORMS: Final = Path(__file__).parent / "forms.toml"
 LINKED_FORMS: Final = Path(__file__).parent / "linked_forms.toml"
 LESSONS: Final = SPLITS[0]
@@ -377,6 +379,7 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
         "params": dict(question.params),
         REFERS_TO: asked.refers_to if not asked.anchored else name_in(question.anchor, story),
         SPEAKS_OF: spoken_of(question, story),
+        SUBJECT: question.subject,
     }
     return Turn(
         question=asked.text,
@@ -395,15 +398,16 @@ _OF_CAUSES: Final = frozenset({"why_feels", "why_act", "why_says", "cause_of", "
 
 
 def spoken_of(question: Question, story: Story) -> list[str]:
-    """Names of what a question and its answer speak of: a thing, the act that shows the answer, and a person."""
+    """Names of what a question and its answer speak of: a thing, the act that shows the answer, a person, a place."""
     event = question.focus_event
     if event is None and len(question.evidence) == 1:
         event = question.evidence[0].order
-    if question.kind in _OF_CAUSES:
-        # *That* could be the cause as well as what it brings about.
+    if question.kind in _OF_CAUSES or question.answer_type == "colour":
+        # *That* could be the cause as well as what it brings about; and who asks for a colour tells of no act.
         event = None
     person = question.key if question.answer_type == "person" else question.focus_person
-    names = (question.focus_object, name_in(event, story), person)
+    place = question.key if question.answer_type == "place" and "|" not in question.key else None
+    names = (question.focus_object, name_in(event, story), person, place)
     return [name for name in names if name is not None]
 
 

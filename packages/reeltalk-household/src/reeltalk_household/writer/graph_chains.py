@@ -5,17 +5,19 @@ Facts record the information in a question and its answer, so that no later turn
 """
 
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from reeltalk.errors import InputError
 from reeltalk.language.grammar import SPLITS
 from reeltalk.language.near_misses import misread
 from reeltalk.language.phrases import FORMS, is_plural
-from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
+from reeltalk.language.vocabulary import class_of, plain_name
+from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, AnswerKey, Turn
 from reeltalk.schema.media import Clip, Video
 from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.graph.activity import ActivityGraph
@@ -24,10 +26,17 @@ from reeltalk_build.graph.reading import read_activity
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.balancing import AnswerBalance
 from reeltalk_household.questions.checking import Checker
-from reeltalk_household.questions.linked import DULL
+from reeltalk_household.questions.linked import DULL, scene_questions
 from reeltalk_household.questions.question import Question, act_phrase, called_thing, story_of
 from reeltalk_household.questions.questions import questions
-from reeltalk_household.questions.wording import WordedQuestion, fitting_forms, identity, name_in, word_question
+from reeltalk_household.questions.wording import (
+    SUBJECT,
+    WordedQuestion,
+    fitting_forms,
+    identity,
+    name_in,
+    word_question,
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,15 @@ class VideoPart:
     texts: dict[str, str] = field(repr=False)
     pools: dict[int, list[Question]] = field(default_factory=dict, repr=False, compare=False)
     """Questions about the clips, by seed."""
+
+    @cached_property
+    def boundary(self) -> int:
+        """The order of the first event of the last clip."""
+        return sum(event.part < len(self.graphs) - 1 for event in self.story.events)
+
+    def asked_of_last(self, seed: int) -> list[Question]:
+        """All questions about the clips, with those about the last clip alone; see `question_pool`."""
+        return [*self.question_pool(seed), *scene_questions(self.story, self.boundary)]
 
     @cached_property
     def story(self) -> Story:
@@ -59,7 +77,9 @@ class VideoPart:
         """
         if seed not in self.pools:
             own = random.Random(f"{seed} {' '.join(clip.id for clip in self.clips)}")
-            self.pools[seed] = [_with_anchor(one) for one in questions(self.story, seed=own.getrandbits(32))]
+            self.pools[seed] = [
+                _with_anchor(one, self.story) for one in questions(self.story, seed=own.getrandbits(32))
+            ]
         return self.pools[seed]
 
     @property
@@ -112,30 +132,35 @@ class GraphVideo:
         return found, places
 
 
-def _with_anchor(question: Question) -> Question:
+def _with_anchor(question: Question, story: Story) -> Question:
     """The question, which can refer to the act that it names by *that*."""
     if question.kind in ("meanwhile", "who_beside", "why_act", "cause_of"):
         return replace(question, anchor=int(question.params["event"]))
     if question.kind == "feels_after":
         return replace(question, anchor=question.evidence[0].order)
+    if question.kind == "clothes_colour":
+        # Whoever acts is seen.
+        return replace(question, evidence=story_of(question, story).events[-1:])
     return question
 
 
 KnownFact = tuple[str, str]
 """A fact: its kind and its subject, for example `("event", "0.12")` or `("put", "mug4")`."""
 
-_ACTION_ANSWERS: Final = frozenset({"next_action", "previous_action", "use", "order"})
+_ACTION_ANSWERS: Final = frozenset({"next_action", "previous_action", "use", "order", "why_act", "cause_of"})
 _PARTS_OF_AN_EVENT: Final = frozenset(
     {
         "who_does", "who_takes", "who_says", "says_to", "says_what", "offers_what", "asks_about", "talks_about",
         "give_receiver", "give_giver", "give_thing", "towards", "whom", "which_colour", "which_size",
-        "meanwhile", "reply",
+        "meanwhile", "reply", "says_back", "says_here", "first_here", "last_here", "takes_here", "takes_there",
     }
 )  # fmt: skip
 """Kinds whose answer is a part of the event that is their last evidence."""
 _OF_OBJECT: Final = {
     "where_put": "put",
     "where_from": "from",
+    "put_here": "put",
+    "from_here": "from",
     # Where it would be if nobody had taken it mostly tells where it was.
     "would_place": "from",
     "object_colour": "colour",
@@ -243,6 +268,8 @@ LEFT_OUT: Final = frozenset(
     }
 )  # fmt: skip
 """Kinds that no chain and no dialogue asks."""
+LEFT_OUT_OF_CHAINS: Final = frozenset({"makes_feel", "times", "towards", "would_place", "things_count", "why_says"})
+"""Kinds that no chain asks, since people do not put such questions to each other about a film."""
 NEIGHBOURS: Final = frozenset({"next_action", "previous_action"})
 """Kinds that ask for what comes right before or after an act."""
 MOST_NEIGHBOURS: Final = 1
@@ -251,17 +278,23 @@ ORIGINS: Final = frozenset(
     {"where_from", "previous_action", "cause_of", "why_act", "why_feels", "why_says", "makes_feel"}
 )
 """Kinds that have a reason to go back in time: they ask how something came about."""
+MOST_NEIGHBOURS_OF_CHAIN: Final = 2
+"""Most of them in a chain; other kinds come first."""
+OPENING: Final = frozenset({"first_here", "which_colour", "which_size", "first_thing"})
+"""Kinds that begin a chain and never go on with one."""
 MOST_ORIGINS: Final = 2
 """Most of them in a chain."""
-MOST: Final = {"where_put": 2, "where_from": 2, "use": 2, "who_takes": 2, "who_does": 2}
+MOST: Final = {"where_put": 2, "where_from": 2, "use": 2, "who_takes": 2, "who_does": 2, "why_act": 2, "meanwhile": 2}
 """Most questions of a kind in one chain; one for every other kind."""
 PERSON: Final = "person"
 """Marks what rests on a person alone."""
+THAT: Final = "that person"
+"""Words for the person who is the answer before."""
 TIMELESS: Final = frozenset({"object_colour", "clothes_colour", "daytime", "times", "duration", "things_count"})
 """Kinds about no moment, which can be asked at any."""
-LEAST_NEEDING: Final = 0.5
+LEAST_NEEDING: Final = 0.6
 """Least share of the later turns of a chain that need the answer before, since only that names what they refer to."""
-LOOKED_AT: Final = 600
+LOOKED_AT: Final = 1000
 """Turns that the search words before it is content with the longest chain so far, or gives up."""
 WORDINGS: Final = 1
 """Wordings of a question that are tried, since some are answered by what was said before."""
@@ -302,6 +335,35 @@ def can_be_asked(question: Question, story: Story, shown: Collection[int]) -> bo
         and not (furniture or is_guessable(question))
         and not dull
     )
+
+
+def is_open(question: Question, story: Story) -> bool:
+    """True if people would put a question to each other about a film, and could not guess its answer from its words."""
+    if question.kind in LEFT_OUT_OF_CHAINS:
+        return False
+    if question.kind == "where_put" and class_of(question.key) in _MADE_FOR:
+        return False
+    if question.answer_type != "action" or question.focus_event is None:
+        return True
+    own = story_of(question, story)
+    told = own.events[question.focus_event]
+    others = [event for event in question.evidence if event.order != told.order]
+    same = any({event.main, *event.targets} & {told.main, *told.targets} - {None} for event in others)
+    # Food is eaten once it is taken, and the fridge is closed again.
+    if question.kind == "previous_action" and told.action == "open":
+        return not same
+    return told.action != "close" and not (
+        same and (told.action in _USUAL or _MADE_FOR & set(map(class_of, told.targets)))
+    )
+
+
+_USUAL: Final = frozenset(
+    "eat drink read write brush squeeze wash wipe scrub text play pour rinse fold type watch sleep fill answer "
+    "switchOff boil ring pop".split()
+)
+"""Acts that one expects of whoever takes or uses a thing."""
+_MADE_FOR: Final = frozenset({"vase", "toaster", "washingmachine", "towelrack"})
+"""Things into which one expects what is put there."""
 
 
 def _asked_act(question: Question, own: Story) -> str:
@@ -357,8 +419,17 @@ def fault_of_turn(turn: Turn, said: Sequence[tuple[str, str]], story: Story) -> 
     """
     if (leak := leak_of(turn, said)) is not None:
         return leak
-    wrong = misread(turn.question, turn.key, turn.references[0]) if turn.key is not None and story.names else None
-    return None if wrong is None else (MISREAD, f"the rules misread {wrong.text!r} ({wrong.slot})")
+    if turn.key is None or not story.names:
+        return None
+    why = _misread(turn.question, turn.key.model_dump_json(), turn.references[0])
+    return None if why is None else (MISREAD, why)
+
+
+@lru_cache(maxsize=1 << 13)
+def _misread(question: str, key: str, answer: str) -> str | None:
+    """What the rules misread of a turn; kept, since the search makes the same turn after other turns again."""
+    wrong = misread(question, AnswerKey.model_validate_json(key), answer)
+    return None if wrong is None else f"the rules misread {wrong.text!r} ({wrong.slot})"
 
 
 def question_id(question: Question) -> str:
@@ -425,25 +496,30 @@ class _Search:
                 self.best = chain
         if len(chain) == max(self.lengths):
             return self.best is chain
+        if all(needing + length - len(chain) < LEAST_NEEDING * (length - 1) for length in self.lengths):
+            return False
         used = {id(q) for q, _ in chain}
         kinds = Counter(q.kind for q, _ in chain)
         before = [asked for asked, _ in chain]
+        said = " ".join(text for _, turn in chain for text in (turn.question, *turn.references))
         last, text = before[-1], " ".join((chain[-1][1].question, *chain[-1][1].references))
         now = max(map(ends, before))
         anchors: list[object] = [*chain[-1][1].extra[SPEAKS_OF]]
         # After "Who takes the mug?", *she* in what is asked next.
-        anchors += [(PERSON, last.key)] if last.answer_type == "person" else []
+        anchors += [(PERSON, name) for name in dict.fromkeys((last.key, last.focus_person, last.subject))]
         fitting = [
             q
             for q in (q for anchor in anchors for q in self.followers.get(anchor, ()))
             if id(q) not in used
             and kinds[q.kind] < MOST.get(q.kind, 1)
-            and not (q.kind in NEIGHBOURS and sum(kinds[kind] for kind in NEIGHBOURS) >= MOST_NEIGHBOURS)
+            and not (q.kind in NEIGHBOURS and sum(kinds[kind] for kind in NEIGHBOURS) >= MOST_NEIGHBOURS_OF_CHAIN)
+            and q.kind not in OPENING
             and not (q.kind in ORIGINS and sum(kinds[kind] for kind in ORIGINS) >= MOST_ORIGINS)
             and (q.kind in TIMELESS or ends(q) >= (ends(before[0]) if q.kind in ORIGINS else now))
             and are_news(asked_facts(q), told, kind=q.kind, key=q.key)
             and has_one_referent(q, text, self.story, self.universe)
             and not is_named(q, text, self.story)
+            and not is_told(q, said, self.story)
             and (self.balance is None or self.balance.suits(q, before, self.split))
         ]
         # Those that need the answer before come first.
@@ -462,6 +538,11 @@ class _Search:
         """The turn of a question in words that were not said before and that nothing before answers."""
         last = chain[-1] if chain else None
         before = [turn for _, turn in chain]
+        named = last is None or not means_one_person(question, last[1], self.story)
+        # After "Who is there with him? Gabriel.", *he* could be both.
+        that = named and last is not None and last[0].answer_type == "person" and question.subject == last[0].key
+        if that:
+            question = called(question, THAT)
         for _ in range(WORDINGS):
             self.looked_at += 1
             said = word_question(
@@ -470,8 +551,9 @@ class _Search:
                 draw=self.draw,
                 rests=last is not None and _anchored(question, last[1], self.story),
                 last=last and last[0],
-                named=last is None or not means_one_person(question, last[1], self.story),
+                named=named,
             )
+            said = replace(said, rests=said.rests or (that and THAT in said.text.casefold()))
             if (last is not None and not said.rests) or any(said.text == turn.question for turn in before):
                 continue
             turn = self.word(said, before)
@@ -486,6 +568,12 @@ class _Search:
             (self.draw.random() ** (many[q.kind] / self.wanted.get(id(q), 1.0)), n, q) for n, q in enumerate(options)
         ]
         return [q for _, _, q in sorted(drawn, key=lambda d: (kinds[d[2].kind], -d[0], d[1]))]
+
+
+def called(question: Question, words: str) -> Question:
+    """The question with other words for whom it is about."""
+    slots = {name: said for name, said in question.slots.items() if name != "look"}
+    return replace(question, slots=slots | {"who": words})
 
 
 def has_one_referent(question: Question, said: str, story: Story, universe: Iterable[Question]) -> bool:
@@ -505,22 +593,41 @@ def is_named(question: Question, said: str, story: Story) -> bool:
     return any(called_thing(name, story).casefold() in said.casefold() for name in question.key.split("|"))
 
 
+def is_told(question: Question, said: str, story: Story) -> bool:
+    """True if what was said so far holds the answer: the place that somebody opened, or the colour of a thing."""
+    if question.kind in ("where_from", "from_here"):
+        return any(words in said.casefold() for words in (called_thing(question.key, story), plain_name(question.key)))
+    if question.kind == "object_colour":
+        return re.search(rf"\b{question.key}\b.{{0,12}}\b{plain_name(str(question.anchor))}\b", said) is not None
+    if question.kind in ("tool", "how_clean"):
+        return plain_name(question.focus_object or "") in said
+    return question.answer_type == "utterance" and question.key.casefold() in said.casefold()
+
+
 def means_one_person(question: Question, last: Turn, story: Story) -> bool:
     """True if *he* or *she* in a question can mean only one of the people whom the turn before names or means."""
     if question.subject is None:
         return True
     he = question.slots["he"]
-    text = " ".join((last.question, *last.references))
-    named = {person for person in story.people if story.called[person] in text} | set(last.extra.get(SPEAKS_OF, ()))
-    rivals = {person for person in named & set(story.people) if pronoun_of(story.attributes.get(person, ())) == he}
-    return rivals == {question.subject}
+    told = people_told(last, story)
+    return {person for person in told if pronoun_of(story.attributes.get(person, ())) == he} == {question.subject}
+
+
+def people_told(turn: Turn, story: Story) -> set[str]:
+    """The people whom a turn names or means."""
+    text = " ".join((turn.question, *turn.references))
+    named = {person for person in story.people if story.called[person] in text}
+    return named | ({*turn.extra.get(SPEAKS_OF, ()), turn.extra.get(SUBJECT)} & set(story.people))
 
 
 def needs_answer(question: Question, last: tuple[Question, Turn], story: Story) -> bool:
     """True if only the answer before names what a question refers to, so that without it nobody knows what is asked."""
     asked, turn = last
     own = story_of(question, story)
-    if name_in(question.anchor, own) == turn.extra.get(REFERS_TO):
+    # After "Who takes the mug?", *she* in "Where does she put it?".
+    if question.subject is not None and question.subject == asked.key:
+        return True
+    if question.anchor is None or name_in(question.anchor, own) == turn.extra.get(REFERS_TO):
         return False
     if isinstance(question.anchor, int):
         event = own.events[question.anchor]
@@ -528,8 +635,7 @@ def needs_answer(question: Question, last: tuple[Question, Turn], story: Story) 
     else:
         named = {called_thing(str(question.anchor), story)}
     said = turn.question.casefold()
-    # After "Who takes the mug?", *she* in "Where does she put it?".
-    return not any(words.casefold() in said for words in named) or question.subject == asked.key
+    return not any(words.casefold() in said for words in named)
 
 
 def _anchored(question: Question, last: Turn, story: Story) -> bool:

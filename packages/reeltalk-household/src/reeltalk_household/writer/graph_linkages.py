@@ -12,26 +12,30 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from reeltalk.language.vocabulary import ROOMS, class_of, is_person
+from reeltalk.language.vocabulary import ROOMS, class_of, is_person, plain_name
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, derive_id
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, RewritingMethod, catalogue
 from reeltalk_build.construct.leakage import leak_of
+from reeltalk_build.graph.naming import pronoun_of
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.linked import DULL, linked_questions
 from reeltalk_household.questions.question import Question, event_key, story_of
 from reeltalk_household.questions.wording import LESSONS, fitting_forms, linked_forms, turn_of, word_question
 from reeltalk_household.writer.graph_chains import (
+    THAT,
     KnownFact,
     VideoPart,
     are_news,
     asked_facts,
+    called,
     can_be_asked,
     has_one_referent,
     known_facts,
     means_one_person,
     named_facts,
+    people_told,
 )
 from reeltalk_household.writer.graph_references import candidates_of, is_ambiguous, people_for
 
@@ -40,8 +44,11 @@ ASKS: Final = "asks"
 """Key of a turn's `extra`: the facts that its answer adds to its question."""
 MOST_OF_A_TURN: Final = 2
 """Most linkages that begin or end at one turn."""
-MOST_OF_A_RELATION: Final = 2
+MOST_OF_A_RELATION: Final = 4
 """Most linkages of one relation between two chains."""
+COUNTING: Final = frozenset({"linked_interval", "linked_longer", "linked_trend", "linked_often"})
+"""Kinds that count acts and seconds over both clips, as people seldom do: one link of them between two chains, and the
+last."""
 WORDINGS: Final = 4
 """Wordings of a question that are tried, since some name what it asks for."""
 MOST_EVIDENCE: Final = 2
@@ -50,6 +57,8 @@ MOST_EVIDENCE: Final = 2
 _OF_THINGS: Final = frozenset({"object_colour", "state_end", "what_else", "never_handled"})
 """Kinds about a thing itself, not about the actions in their evidence."""
 CLIP, TURN = "clip", "turn"
+SAME: Final = "the same person"
+"""Words for the only person of the turn before."""
 NEEDS: Final = "needs"
 """Key of a draft's `extra`: whether it needs the earlier `clip` or the earlier `turn`."""
 
@@ -59,7 +68,8 @@ def shown_facts(question: Question, story: Story) -> dict[str, Json]:
     near = question.evidence if len(question.evidence) <= MOST_EVIDENCE else ()
     about = near if question.kind not in _OF_THINGS else ()
     objects = {event.main for event in about} | {target for event in about for target in event.targets}
-    named = (*objects, question.focus_object, question.params.get("object"), question.anchor)
+    place = question.key if question.answer_type == "place" else None
+    named = (*objects, question.focus_object, question.params.get("object"), question.anchor, place)
     return {
         SHOWS: {
             "objects": sorted({name for name in named if isinstance(name, str) and _is_thing(name)}),
@@ -93,17 +103,18 @@ class ChainPair:
     def __init__(self, part: VideoPart, before: QAChain, after: QAChain, *, later: VideoPart, seed: int) -> None:
         self.part, self.before, self.after, self._later, self._seed = part, before, after, later, seed
         self.story = part.story
-        self.boundary = sum(event.part < len(self.story.graphs) - 1 for event in self.story.events)
+        self._needs_clip: dict[int, bool] = {}
+        """Whether questions of the pool need the earlier film, by identity."""
         self._orders = {self.name_of(event): event.order for event in self.story.events}
 
     def name_of(self, event: StoryEvent) -> str:
         """The event's name in `extra`: ACTIVITY#INDEX."""
         return f"{self.story.graphs[event.part].name}#{event.index}"
 
-    @property
+    @cached_property
     def universe(self) -> list[Question]:
-        """All questions about the film."""
-        return self.part.question_pool(self._seed)
+        """All questions about the film, and about the later clip alone."""
+        return self.part.asked_of_last(self._seed)
 
     @cached_property
     def pool(self) -> list[Question]:
@@ -112,7 +123,7 @@ class ChainPair:
         shown = [len(self.story.graphs) - 1]
         asked = (q for q in self.universe if q.kind in kinds)
         return [
-            *linked_questions(self.story, self.boundary),
+            *linked_questions(self.story, self.part.boundary),
             *(question for question in asked if can_be_asked(question, self.story, shown)),
         ]
 
@@ -123,21 +134,22 @@ class ChainPair:
     def asks(self, shared: SharedGround, question: Question) -> bool:
         """True if a question is about exactly what two turns share."""
         given, what = question.params, shared.what
-        if question.kind not in linked_forms():
-            if "people" in what or "person" in what:
-                named = {*what.get("people", ()), what.get("person")} - {None}
-                return question.subject in named and (len(named) == 1 or named == people_in(question))
-            return what.get("object") == question.anchor is not None
-        if "object" in given:
-            return given["object"] == what.get("object")
+        if "people" in what or "person" in what:
+            named = {*what.get("people", ()), what.get("person")} - {None}
+            return question.subject in named and (len(named) == 1 or named == people_in(question))
+        about = question.person in (None, shared.later.agent) if shared.later is not None else True
         if "room" in given:
-            return given["room"] == what.get("room")
+            return about and given["room"] == what.get("room")
+        if question.kind not in linked_forms() or "object" in given:
+            return what.get("object") == given.get("object", question.anchor) is not None
         if shared.earlier is None or shared.later is None:
             return False
         if "action" in given:
-            return given["action"] == what.get("quantity") and question.person in (None, shared.later.agent)
+            return about and given["action"] == what.get("quantity")
         if "signature" in given:
-            return given["signature"] == event_key(shared.later) and question.person in (None, shared.later.agent)
+            return about and given["signature"] == event_key(shared.later)
+        if "other" not in given:
+            return False
         events = story_of(question, self.story).events
         names = tuple(self.name_of(events[int(given[name])]) for name in ("other", "event"))
         return names == (self.name_of(shared.earlier), self.name_of(shared.later))
@@ -152,15 +164,29 @@ class ChainPair:
             None for a question that needs neither, which no linkage may ask.
         """
         if question.kind in linked_forms():
-            return CLIP if self._answer_alone(question) != question.key else None
+            if id(question) not in self._needs_clip:
+                self._needs_clip[id(question)] = self._answer_alone(question) != question.key
+            if self._needs_clip[id(question)]:
+                return CLIP
         turn = self.before.turns[x]
         said = " ".join((turn.question, *turn.references))
         spoken = turn.extra.get(SPEAKS_OF, ())
         if question.anchor in spoken and fitting_forms(question, LESSONS, ref=True):
             fits = has_one_referent(question, said, self.story, self.universe)
             return TURN if fits and is_ambiguous(candidates_of(question, self.story, self.universe)) else None
-        if question.subject in spoken and means_one_person(question, turn, self.story):
-            return TURN if is_ambiguous(people_for(question, self.universe, self.story)) else None
+        if question.subject in spoken:
+            # The scene begins at another place among the acts of each.
+            question, *alike = (
+                replace(one, params={name: value for name, value in one.params.items() if name != "boundary"})
+                for one in (question, *(other for other in self.universe if other.kind == question.kind))
+            )
+            if people_told(turn, self.story) == {question.subject}:
+                # "The same person" could be anybody.
+                he = {"he": question.slots["he"]}
+                alike = [replace(other, slots={**other.slots, **he}) for other in alike]
+            elif not means_one_person(question, turn, self.story):
+                return None
+            return TURN if is_ambiguous(people_for(question, alike, self.story)) else None
         return None
 
     def _answer_alone(self, question: Question) -> str:
@@ -323,16 +349,17 @@ def find_links(
     has been used so far; linkages for rare ones come first.
     """
     draw, usual = random.Random(f"link {seed}"), often or {}
-    candidates: list[tuple[int, SharedGround, int, int]] = []
+    candidates: list[tuple[tuple[bool, int], SharedGround, int, int]] = []
     reasons: dict[tuple[Relation, int, int], str] = {}
     for x in range(len(pair.before.turns)):
         for y in range(len(pair.after.turns)):
             for shared in pair.shared(x, y):
                 asked = list(pair.asked(shared, x, y))
-                methods = {method.name for method, _, need in asked if need is not None}
+                methods = {m.name: set(m.kinds) <= COUNTING for m, _, need in asked if need is not None}
                 reasons.setdefault((shared.relation, x, y), UNNEEDED if asked and not methods else UNFITTING)
                 if methods:
-                    candidates.append((min(usual.get(name, 0) for name in methods), shared, x, y))
+                    rare = min((counting, usual.get(name, 0)) for name, counting in methods.items())
+                    candidates.append((rare, shared, x, y))
     draw.shuffle(candidates)
     found: dict[tuple[int, int, str], Linkage] = {}
     used: Counter[object] = Counter()
@@ -343,7 +370,9 @@ def find_links(
             key=lambda c: (c[0], used[c[1].relation], used[repr(_rests_on(pair, c[1]))], used["x", c[2]] + used[c[3]]),
         )
         candidates.remove(chosen)
-        _, shared, x, y = chosen
+        (counting, _), shared, x, y = chosen
+        if counting and used[COUNTING]:
+            break
         linkage = Linkage(
             source=TurnRef(unit_id=pair.before.id, turn_index=x),
             target=TurnRef(unit_id=pair.after.id, turn_index=y),
@@ -354,7 +383,7 @@ def find_links(
         enough = max(used["x", x], used[y]) >= MOST_OF_A_TURN or used[shared.relation] >= MOST_OF_A_RELATION
         if enough or ends in found or not has_draft(linkage):
             continue
-        used.update((shared.relation, repr(_rests_on(pair, shared)), ("x", x), y))
+        used.update((*[COUNTING] * counting, shared.relation, repr(_rests_on(pair, shared)), ("x", x), y))
         found[ends] = linkage
     refused = Counter(
         (relation.value, reason) for (relation, x, y), reason in reasons.items() if (x, y, relation.value) not in found
@@ -408,6 +437,23 @@ def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, wr
         )
 
 
+NO_PERSON: Final = "its *he*, *she* or *the same person* could be several people of the turn before"
+
+
+def has_its_person(turn: Turn, last: Turn, story: Story) -> bool:
+    """True if only one person of the turn before can be whom a turn refers to; also if it refers to nobody."""
+    means = turn.extra.get(REFERS_TO)
+    if means not in story.people:
+        return True
+    told = people_told(last, story)
+    if SAME not in turn.question.casefold() and THAT not in turn.question.casefold():
+        he = pronoun_of(story.attributes.get(str(means), ()))
+        told = {person for person in told if pronoun_of(story.attributes.get(person, ())) == he}
+    elif last.extra.get("answer_type") == "person":
+        told = {str(last.extra["answer_key"])}
+    return told == {means}
+
+
 def gives_away(pair: ChainPair, draft: Turn, x: int, y: int) -> bool:
     """True if a turn from the draft on is answered by itself or by a turn before it, on a path from `x` to `y`.
 
@@ -415,7 +461,8 @@ def gives_away(pair: ChainPair, draft: Turn, x: int, y: int) -> bool:
     """
     said = [(turn.question, turn.references[0]) for turn in pair.before.turns[: x + 1]]
     for turn in (draft, *pair.after.turns[y + 1 :]):
-        if leak_of(turn, said) is not None:
+        named = turn.extra.get("answer_type") == "object" and plain_name(str(turn.extra.get("answer_key")))
+        if leak_of(turn, said) is not None or (named and any(named in answer for _, answer in said)):
             return True
         said.append((turn.question, turn.references[0]))
     return False
@@ -436,7 +483,10 @@ def _draft(pair: ChainPair, question: Question, x: int, need: str, *, split: str
         if anchored := has_one_referent(asked, said, pair.story, pair.universe):
             it = {"o": question.slots["it"], "O": question.slots["it"]}
             asked = replace(asked, slots={**question.slots, **it})
+    if same := need == TURN and not anchored and people_told(before, pair.story) == {question.subject}:
+        asked, named = called(question, SAME), True
     said_as = word_question(asked, split=split, draw=draw, rests=need == TURN and anchored, named=named)
+    said_as = replace(said_as, rests=said_as.rests or (same and SAME in said_as.text.casefold()))
     if need == TURN and not anchored and not said_as.rests:
         return None
     said_as = replace(said_as, rests=said_as.rests or anchored, anchored=anchored)

@@ -42,10 +42,17 @@ from reeltalk_household.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk_household.questions.question import Question
 from reeltalk_household.questions.wording import WordedQuestion, turn_of
 from reeltalk_household.writer import graph_chains
-from reeltalk_household.writer.graph_chains import GraphVideo, VideoPart, can_be_asked
+from reeltalk_household.writer.graph_chains import GraphVideo, VideoPart, can_be_asked, is_open
 from reeltalk_household.writer.graph_checklists import GraphRound, graph_checklist
 from reeltalk_household.writer.graph_dialogues import DialogueMaker, said_before
-from reeltalk_household.writer.graph_linkages import ChainPair, find_links, shown_facts, write_drafts
+from reeltalk_household.writer.graph_linkages import (
+    NO_PERSON,
+    ChainPair,
+    find_links,
+    has_its_person,
+    shown_facts,
+    write_drafts,
+)
 
 SIGNATURE = "graph"
 ENOUGH = 24
@@ -199,10 +206,10 @@ class GraphWriter(Writer):
             return None
 
         shown = [len(part.clips) - 1]
-        universe = part.question_pool(self.settings.seed)
+        universe = part.asked_of_last(self.settings.seed)
         chain = graph_chains.write_chain(
             part.story,
-            [question for question in universe if can_be_asked(question, part.story, shown)],
+            [q for q in universe if can_be_asked(q, part.story, shown) and is_open(q, part.story)],
             universe=universe,
             split=graphs.split,
             seed=seed,
@@ -307,6 +314,9 @@ class GraphWriter(Writer):
             _check(pair.part, [entered.turn], after.id)
         if not resolves(entered.before[-1] if entered.before else None, entered.turn):
             return EntranceVerdict(False, NO_DRAFT)
+        met = [*entered.before[-1:], entered.turn, *entered.following[:1]]
+        if not all(has_its_person(turn, last, pair.story) for last, turn in pairwise(met)):
+            return EntranceVerdict(False, NO_PERSON)
         return EntranceVerdict(True) if follows(turns[1:]) else EntranceVerdict(False, FOLLOWING)
 
     def caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:

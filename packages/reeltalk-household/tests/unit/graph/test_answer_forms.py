@@ -16,7 +16,7 @@ from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.benchmark import Benchmark
 from reeltalk_build.graph.story import Story
 from reeltalk_household.questions.asking import stories
-from reeltalk_household.questions.linked import linked_questions
+from reeltalk_household.questions.linked import linked_questions, scene_questions
 from reeltalk_household.questions.question import Question, answer_key
 from reeltalk_household.questions.questions import questions
 from reeltalk_household.questions.wording import all_forms, fill_form, form_of, forms, linked_forms
@@ -28,7 +28,7 @@ EACH = 1
 _RARE = {
     "linked_use", "linked_left", "linked_often", "linked_longer", "linked_trajectory", "offers_what", "asks_about",
     "would_happen", "would_place", "reply", "whom", "who_has", "how_clean", "tool", "give_receiver", "give_giver",
-    "says_to",
+    "says_to", "linked_room", "linked_who", "put_here", "from_here", "says_back", "takes_there",
 }  # fmt: skip
 """Kinds that few households give."""
 
@@ -44,7 +44,8 @@ def asked(path: Path) -> Iterator[tuple[Question, AnswerKey]]:
             first, both = graphs.part([clips[0].id]), graphs.part([clips[0].id, clips[1].id])
             assert first is not None
             assert both is not None
-            pool += [(q, both.story) for q in linked_questions(both.story, len(first.story.events))]
+            for maker in (linked_questions, scene_questions):
+                pool += [(q, both.story) for q in maker(both.story, len(first.story.events))]
         seen: Counter[str] = Counter()
         for question, story in pool:
             seen[question.kind] += 1
