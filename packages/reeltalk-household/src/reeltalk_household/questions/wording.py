@@ -28,6 +28,8 @@ from reeltalk_household.questions.balancing import AnswerBalance
 from reeltalk_household.questions.question import ASKED_LIKE, Question, answer_key, story_of
 from reeltalk_household.questions.questions import questions
 
+SUBJECT: Final = "subject"
+"""Key of a turn's `extra`: whom its *he* or *she* means."""
 FORMS: Final = Path(__file__).parent / "forms.toml"
 LINKED_FORMS: Final = Path(__file__).parent / "linked_forms.toml"
 LESSONS: Final = SPLITS[0]
@@ -377,6 +379,7 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
         "params": dict(question.params),
         REFERS_TO: asked.refers_to if not asked.anchored else name_in(question.anchor, story),
         SPEAKS_OF: spoken_of(question, story),
+        SUBJECT: question.subject,
     }
     return Turn(
         question=asked.text,
@@ -399,8 +402,8 @@ def spoken_of(question: Question, story: Story) -> list[str]:
     event = question.focus_event
     if event is None and len(question.evidence) == 1:
         event = question.evidence[0].order
-    if question.kind in _OF_CAUSES:
-        # *That* could be the cause as well as what it brings about.
+    if question.kind in _OF_CAUSES or question.answer_type == "colour":
+        # *That* could be the cause as well as what it brings about; and who asks for a colour tells of no act.
         event = None
     person = question.key if question.answer_type == "person" else question.focus_person
     place = question.key if question.answer_type == "place" and "|" not in question.key else None

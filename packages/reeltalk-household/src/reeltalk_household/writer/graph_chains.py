@@ -29,7 +29,14 @@ from reeltalk_household.questions.checking import Checker
 from reeltalk_household.questions.linked import DULL, scene_questions
 from reeltalk_household.questions.question import Question, act_phrase, called_thing, story_of
 from reeltalk_household.questions.questions import questions
-from reeltalk_household.questions.wording import WordedQuestion, fitting_forms, identity, name_in, word_question
+from reeltalk_household.questions.wording import (
+    SUBJECT,
+    WordedQuestion,
+    fitting_forms,
+    identity,
+    name_in,
+    word_question,
+)
 
 
 @dataclass(frozen=True)
@@ -261,7 +268,7 @@ LEFT_OUT: Final = frozenset(
     }
 )  # fmt: skip
 """Kinds that no chain and no dialogue asks."""
-LEFT_OUT_OF_CHAINS: Final = frozenset({"makes_feel", "times", "towards", "would_place", "things_count"})
+LEFT_OUT_OF_CHAINS: Final = frozenset({"makes_feel", "times", "towards", "would_place", "things_count", "why_says"})
 """Kinds that no chain asks, since people do not put such questions to each other about a film."""
 NEIGHBOURS: Final = frozenset({"next_action", "previous_action"})
 """Kinds that ask for what comes right before or after an act."""
@@ -281,11 +288,13 @@ MOST: Final = {"where_put": 2, "where_from": 2, "use": 2, "who_takes": 2, "who_d
 """Most questions of a kind in one chain; one for every other kind."""
 PERSON: Final = "person"
 """Marks what rests on a person alone."""
+THAT: Final = "that person"
+"""Words for the person who is the answer before."""
 TIMELESS: Final = frozenset({"object_colour", "clothes_colour", "daytime", "times", "duration", "things_count"})
 """Kinds about no moment, which can be asked at any."""
 LEAST_NEEDING: Final = 0.6
 """Least share of the later turns of a chain that need the answer before, since only that names what they refer to."""
-LOOKED_AT: Final = 600
+LOOKED_AT: Final = 1000
 """Turns that the search words before it is content with the longest chain so far, or gives up."""
 WORDINGS: Final = 1
 """Wordings of a question that are tried, since some are answered by what was said before."""
@@ -341,6 +350,8 @@ def is_open(question: Question, story: Story) -> bool:
     others = [event for event in question.evidence if event.order != told.order]
     same = any({event.main, *event.targets} & {told.main, *told.targets} - {None} for event in others)
     # Food is eaten once it is taken, and the fridge is closed again.
+    if question.kind == "previous_action" and told.action == "open":
+        return not same
     return told.action != "close" and not (
         same and (told.action in _USUAL or _MADE_FOR & set(map(class_of, told.targets)))
     )
@@ -527,6 +538,11 @@ class _Search:
         """The turn of a question in words that were not said before and that nothing before answers."""
         last = chain[-1] if chain else None
         before = [turn for _, turn in chain]
+        named = last is None or not means_one_person(question, last[1], self.story)
+        # After "Who is there with him? Gabriel.", *he* could be both.
+        that = named and last is not None and last[0].answer_type == "person" and question.subject == last[0].key
+        if that:
+            question = called(question, THAT)
         for _ in range(WORDINGS):
             self.looked_at += 1
             said = word_question(
@@ -535,8 +551,9 @@ class _Search:
                 draw=self.draw,
                 rests=last is not None and _anchored(question, last[1], self.story),
                 last=last and last[0],
-                named=last is None or not means_one_person(question, last[1], self.story),
+                named=named,
             )
+            said = replace(said, rests=said.rests or (that and THAT in said.text.casefold()))
             if (last is not None and not said.rests) or any(said.text == turn.question for turn in before):
                 continue
             turn = self.word(said, before)
@@ -551,6 +568,12 @@ class _Search:
             (self.draw.random() ** (many[q.kind] / self.wanted.get(id(q), 1.0)), n, q) for n, q in enumerate(options)
         ]
         return [q for _, _, q in sorted(drawn, key=lambda d: (kinds[d[2].kind], -d[0], d[1]))]
+
+
+def called(question: Question, words: str) -> Question:
+    """The question with other words for whom it is about."""
+    slots = {name: said for name, said in question.slots.items() if name != "look"}
+    return replace(question, slots=slots | {"who": words})
 
 
 def has_one_referent(question: Question, said: str, story: Story, universe: Iterable[Question]) -> bool:
@@ -576,6 +599,8 @@ def is_told(question: Question, said: str, story: Story) -> bool:
         return any(words in said.casefold() for words in (called_thing(question.key, story), plain_name(question.key)))
     if question.kind == "object_colour":
         return re.search(rf"\b{question.key}\b.{{0,12}}\b{plain_name(str(question.anchor))}\b", said) is not None
+    if question.kind in ("tool", "how_clean"):
+        return plain_name(question.focus_object or "") in said
     return question.answer_type == "utterance" and question.key.casefold() in said.casefold()
 
 
@@ -592,7 +617,7 @@ def people_told(turn: Turn, story: Story) -> set[str]:
     """The people whom a turn names or means."""
     text = " ".join((turn.question, *turn.references))
     named = {person for person in story.people if story.called[person] in text}
-    return named | (set(turn.extra.get(SPEAKS_OF, ())) & set(story.people))
+    return named | ({*turn.extra.get(SPEAKS_OF, ()), turn.extra.get(SUBJECT)} & set(story.people))
 
 
 def needs_answer(question: Question, last: tuple[Question, Turn], story: Story) -> bool:

@@ -22,6 +22,7 @@ from reeltalk.schema.record import Json
 from reeltalk_build.construct.knowledge import topics
 from reeltalk_build.construct.linting import TASK_LABEL
 from reeltalk_build.construct.round_forms import expand_pattern, round_forms, texts_of_split
+from reeltalk_build.graph.naming import pronoun_of
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.balancing import AnswerBalance, is_usual
 from reeltalk_household.questions.checking import FACTS
@@ -39,6 +40,7 @@ from reeltalk_household.questions.question import (
 )
 from reeltalk_household.questions.wording import (
     WordedQuestion,
+    all_forms,
     fill_form,
     fitting_forms,
     form_of,
@@ -69,13 +71,7 @@ from reeltalk_household.writer.graph_chains import (
 )
 from reeltalk_household.writer.graph_checklists import GraphRound, Statement, statement_of
 from reeltalk_household.writer.graph_premises import FalsePremise, false_premises, missing_premises
-from reeltalk_household.writer.graph_references import (
-    candidates_of,
-    is_ambiguous,
-    others_of_two,
-    people_for,
-    recorded,
-)
+from reeltalk_household.writer.graph_references import is_ambiguous, others_of_two, recorded
 from reeltalk_household.writer.graph_summaries import (
     LIMITS,
     Consequence,
@@ -119,8 +115,8 @@ OBVIOUS: Final = frozenset({"eat", "drink", "read", "fill", "pour", "write", "si
 """What anybody does with a thing that is made for it."""
 REASONS: Final = ORIGINS - {"where_from", "previous_action"}
 """Kinds whose answer is known once its act was told."""
-REFERRING_SHARE: Final = 0.6
-"""Least share of the rounds of an object-reference dialogue whose words have several candidates."""
+REFERRING_SHARE: Final = 0.4
+"""Least share of the rounds of an object-reference dialogue whose words fit several things or people."""
 BOTH_SHARE: Final = 0.4
 """Probability that one round recalls two answers."""
 
@@ -262,8 +258,9 @@ class DialogueMaker:
             question.kind == "makes_feel" or event_key(e) == question.key for e in told
         ):
             return True
-        if question.answer_type == "person" and self._before is not None:
-            return question.key in self._before.extra[SPEAKS_OF]
+        if question.answer_type == "person" and (before := self._before) is not None:
+            named = self.story.called[question.key] in " ".join((before.question, *before.references))
+            return named or question.key in (before.extra[REFERS_TO], *before.extra[SPEAKS_OF])
         if question.answer_type == "action" and question.focus_event is not None:
             event = story_of(question, self.story).events[question.focus_event]
             named = event.main is not None and called_thing(event.main, self.story).casefold() in said.casefold()
@@ -309,14 +306,16 @@ class DialogueMaker:
         return has_one_referent(question, " ".join((before.question, *before.references)), self.story, self.universe)
 
     def _means(self, question: Question) -> bool:
-        """True if *he* or *she* in a question means the person of the round before, and nobody else."""
+        """True if *he* or *she* in a question means a person of the round before, and nobody else."""
         before = self._before
-        return (
-            before is not None
-            and question.subject is not None
-            and question.subject in before.extra[SPEAKS_OF]
-            and means_one_person(question, before, self.story)
-        )
+        return before is not None and question.subject in before.extra[SPEAKS_OF] and self._is_one(question, before)
+
+    def _is_one(self, question: Question, before: Turn) -> bool:
+        """True if *he* or *she* in a question cannot mean a second person of the turn before, named or not."""
+        other = before.extra[REFERS_TO]
+        if question.subject is not None and other in self.story.people and other != question.subject:
+            return pronoun_of(self.story.attributes.get(other, ())) != question.slots["he"]
+        return means_one_person(question, before, self.story)
 
     def _ask(
         self,
@@ -332,7 +331,7 @@ class DialogueMaker:
         With `candidates` its words could mean these; by default it is counted what they could mean.
         """
         asked = self._word(question, rests=rests, other_one=candidates is not None, opens=opening == PLAIN)
-        if asked is None:
+        if asked is None or (question.answer_type == "person" and self.story.called[question.key] in asked.text):
             return False
         turn = self._turn(asked, opening, asked.answer, task)
         if candidates is None:
@@ -369,7 +368,7 @@ class DialogueMaker:
     ) -> WordedQuestion | None:
         """A question in words that were not said before, and that refer to the round before; None if there are none."""
         spoken = replace(question, slots=question.slots | {"o": OTHER_ONE}) if other_one else question
-        one = self._before is not None and means_one_person(question, self._before, self.story)
+        one = self._before is not None and self._is_one(question, self._before)
         for _ in range(TRIES):
             asked = word_question(spoken, split=self.split, draw=self.draw, rests=rests, named=not one)
             if other_one:
@@ -381,9 +380,16 @@ class DialogueMaker:
         return None
 
     def _candidates(self, asked: WordedQuestion) -> Mapping[str, Question]:
-        if asked.anchored:
-            return candidates_of(asked.question, self.story, self.universe)
-        return people_for(asked.question, self.universe, self.story) if asked.rests else {}
+        """All questions that would be asked in the same words, by what these refer to."""
+        if not asked.rests:
+            return {}
+        form = next(form for form in all_forms(asked.question.kind) if form.name == asked.form)
+        found = {_meant(asked.question, self.story, anchored=asked.anchored): asked.question}
+        for other in (q for q in self.universe if q.kind == asked.question.kind):
+            texts = (fill_form(form.text, other.slots, named=named) for named in (False, True))
+            if asked.text in map(phrases.sentence, texts):
+                found.setdefault(_meant(other, self.story, anchored=asked.anchored), other)
+        return found
 
     def refer(self) -> bool:
         """Add a round whose words have several candidates, which only the dialogue tells apart; False if none can."""
@@ -563,7 +569,9 @@ class DialogueMaker:
 
     def summary(self) -> bool:
         """Add a round that asks to sum up what the dialogue was about; False if too little of it matters."""
-        shown = {(event.part, event.index) for question in self._asked for event in question.evidence}
+        # Who makes somebody happy is said, but not how.
+        asked = (question for question in self._asked if question.kind != "makes_feel")
+        shown = {(event.part, event.index) for question in asked for event in question.evidence}
         said = self._all_said().casefold()
         events = [
             event
@@ -601,7 +609,7 @@ class DialogueMaker:
         if not found:
             return False
         chosen = self.draw.choice(found)
-        clauses = [" ".join(event_clause(event, self.story)) for event in chosen.effects]
+        clauses = list(dict.fromkeys(" ".join(event_clause(event, self.story)) for event in chosen.effects))
         told = " ".join(event_clause(chosen.act, self.story))
         says = ". ".join([clauses[0], *map(phrases.sentence, clauses[1:])])
         slots = {"told": told, "says": says, "ask": self._answer("remark_ask", {})}
@@ -720,10 +728,15 @@ def facts_of(turn: Turn) -> list[dict[str, Json]]:
     return [*own, *turn.extra.get(FACTS, ())]
 
 
+def _meant(question: Question, story: Story, *, anchored: bool) -> str:
+    """What *it* or *that* in a question means, or else *he* or *she*."""
+    return str(name_in(question.anchor, story_of(question, story)) if anchored else question.subject)
+
+
 def _is_dull(question: Question, story: Story) -> bool:
     """True if a question names or tells an act of which nobody takes note, or asks what a thing is for."""
     action, thing, *_ = f"{question.key}|".split("|")
-    acts = {action}
+    acts = {action, str(question.params.get("signature")).split("|")[0]}
     asked = str(question.params.get("object"))
     if "event" in question.params and question.answer_type in ("action", "room", "person"):
         event = story_of(question, story).events[int(question.params["event"])]

@@ -12,21 +12,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from reeltalk.language.vocabulary import ROOMS, class_of, is_person
+from reeltalk.language.vocabulary import ROOMS, class_of, is_person, plain_name
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, derive_id
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, RewritingMethod, catalogue
 from reeltalk_build.construct.leakage import leak_of
+from reeltalk_build.graph.naming import pronoun_of
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.linked import DULL, linked_questions
 from reeltalk_household.questions.question import Question, event_key, story_of
 from reeltalk_household.questions.wording import LESSONS, fitting_forms, linked_forms, turn_of, word_question
 from reeltalk_household.writer.graph_chains import (
+    THAT,
     KnownFact,
     VideoPart,
     are_news,
     asked_facts,
+    called,
     can_be_asked,
     has_one_referent,
     known_facts,
@@ -41,7 +44,7 @@ ASKS: Final = "asks"
 """Key of a turn's `extra`: the facts that its answer adds to its question."""
 MOST_OF_A_TURN: Final = 2
 """Most linkages that begin or end at one turn."""
-MOST_OF_A_RELATION: Final = 3
+MOST_OF_A_RELATION: Final = 4
 """Most linkages of one relation between two chains."""
 COUNTING: Final = frozenset({"linked_interval", "linked_longer", "linked_trend", "linked_often"})
 """Kinds that count acts and seconds over both clips, as people seldom do: one link of them between two chains, and the
@@ -434,6 +437,23 @@ def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, wr
         )
 
 
+NO_PERSON: Final = "its *he*, *she* or *the same person* could be several people of the turn before"
+
+
+def has_its_person(turn: Turn, last: Turn, story: Story) -> bool:
+    """True if only one person of the turn before can be whom a turn refers to; also if it refers to nobody."""
+    means = turn.extra.get(REFERS_TO)
+    if means not in story.people:
+        return True
+    told = people_told(last, story)
+    if SAME not in turn.question.casefold() and THAT not in turn.question.casefold():
+        he = pronoun_of(story.attributes.get(str(means), ()))
+        told = {person for person in told if pronoun_of(story.attributes.get(person, ())) == he}
+    elif last.extra.get("answer_type") == "person":
+        told = {str(last.extra["answer_key"])}
+    return told == {means}
+
+
 def gives_away(pair: ChainPair, draft: Turn, x: int, y: int) -> bool:
     """True if a turn from the draft on is answered by itself or by a turn before it, on a path from `x` to `y`.
 
@@ -441,7 +461,8 @@ def gives_away(pair: ChainPair, draft: Turn, x: int, y: int) -> bool:
     """
     said = [(turn.question, turn.references[0]) for turn in pair.before.turns[: x + 1]]
     for turn in (draft, *pair.after.turns[y + 1 :]):
-        if leak_of(turn, said) is not None:
+        named = turn.extra.get("answer_type") == "object" and plain_name(str(turn.extra.get("answer_key")))
+        if leak_of(turn, said) is not None or (named and any(named in answer for _, answer in said)):
             return True
         said.append((turn.question, turn.references[0]))
     return False
@@ -463,8 +484,7 @@ def _draft(pair: ChainPair, question: Question, x: int, need: str, *, split: str
             it = {"o": question.slots["it"], "O": question.slots["it"]}
             asked = replace(asked, slots={**question.slots, **it})
     if same := need == TURN and not anchored and people_told(before, pair.story) == {question.subject}:
-        slots = {name: words for name, words in question.slots.items() if name != "look"}
-        asked, named = replace(question, slots=slots | {"who": SAME}), True
+        asked, named = called(question, SAME), True
     said_as = word_question(asked, split=split, draw=draw, rests=need == TURN and anchored, named=named)
     said_as = replace(said_as, rests=said_as.rests or (same and SAME in said_as.text.casefold()))
     if need == TURN and not anchored and not said_as.rests:

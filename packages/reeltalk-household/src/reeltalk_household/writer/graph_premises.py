@@ -180,7 +180,8 @@ def _candidates(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
     by = story.names
     if by and event.agent is not None:
         for person in story.people:
-            if person not in (event.agent, event.main, *event.targets):
+            # Who has the thing at another time could be meant.
+            if not any(name in (e.main, *e.targets) and person in (e.agent, e.main, *e.targets) for e in story.events):
                 yield _act(replace(event, agent=person), "agent", by=True)
     if kind in OF_THINGS:
         return

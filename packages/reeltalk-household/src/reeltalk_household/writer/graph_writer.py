@@ -45,7 +45,14 @@ from reeltalk_household.writer import graph_chains
 from reeltalk_household.writer.graph_chains import GraphVideo, VideoPart, can_be_asked, is_open
 from reeltalk_household.writer.graph_checklists import GraphRound, graph_checklist
 from reeltalk_household.writer.graph_dialogues import DialogueMaker, said_before
-from reeltalk_household.writer.graph_linkages import ChainPair, find_links, shown_facts, write_drafts
+from reeltalk_household.writer.graph_linkages import (
+    NO_PERSON,
+    ChainPair,
+    find_links,
+    has_its_person,
+    shown_facts,
+    write_drafts,
+)
 
 SIGNATURE = "graph"
 ENOUGH = 24
@@ -307,6 +314,9 @@ class GraphWriter(Writer):
             _check(pair.part, [entered.turn], after.id)
         if not resolves(entered.before[-1] if entered.before else None, entered.turn):
             return EntranceVerdict(False, NO_DRAFT)
+        met = [*entered.before[-1:], entered.turn, *entered.following[:1]]
+        if not all(has_its_person(turn, last, pair.story) for last, turn in pairwise(met)):
+            return EntranceVerdict(False, NO_PERSON)
         return EntranceVerdict(True) if follows(turns[1:]) else EntranceVerdict(False, FOLLOWING)
 
     def caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:
