@@ -16,7 +16,7 @@ from reeltalk.language.vocabulary import ROOMS, class_of, is_person, plain_name
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, derive_id
-from reeltalk.schema.rewriting import RESTS_ON, Rewrite, RewritingMethod, catalogue
+from reeltalk.schema.rewriting import NEEDS, RESTS_ON, Rewrite, RewritingMethod, catalogue
 from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.graph.naming import pronoun_of
 from reeltalk_build.graph.story import Story, StoryEvent
@@ -59,8 +59,6 @@ _OF_THINGS: Final = frozenset({"object_colour", "state_end", "what_else", "never
 CLIP, TURN = "clip", "turn"
 SAME: Final = "the same person"
 """Words for the only person of the turn before."""
-NEEDS: Final = "needs"
-"""Key of a draft's `extra`: whether it needs the earlier `clip` or the earlier `turn`."""
 
 
 def shown_facts(question: Question, story: Story) -> dict[str, Json]:

@@ -172,6 +172,7 @@ def test_a_skill_follows_from_the_question(benchmark: Benchmark) -> None:
 def test_what_a_household_cannot_be_asked_is_left_out_and_counted(benchmark: Benchmark) -> None:
     found = count_benchmark(benchmark)
     assert found.grounded == found.relations.total() == benchmark.rows(LINKAGES)
+    assert found.needed == found.relations, "a link by necessity"
     assert set(found.not_offered) == {name for name, method in published_methods().items() if not method.kinds}
     assert len(found.not_offered) <= 18, "what has no answer in a graph, or none that needs what came before"
     assert set(found.skills_not_offered) <= {"PA", "CSI"}

@@ -12,7 +12,7 @@ from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome
 from reeltalk.schema.labels import Skill
 from reeltalk.schema.paths import LANDING, WALK
-from reeltalk.schema.rewriting import RESTS_ON, catalogue, published_methods
+from reeltalk.schema.rewriting import NEEDS, RESTS_ON, catalogue, published_methods
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES, SPEECH
 
@@ -71,6 +71,8 @@ class BenchmarkCounts:
     """Skills that no method of a graph asks for."""
     grounded: int = 0
     """Linkages that name the facts that both turns share."""
+    needed: Counter[str] = field(default_factory=Counter)
+    """Linkages by relation with a draft that cannot be answered without the earlier clip or turn, as far as known."""
     tasks: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Dialogues by task and by kind of scene."""
     checklists: int = 0
@@ -156,11 +158,15 @@ def count_benchmark(benchmark: Benchmark) -> BenchmarkCounts:
         offered = {method.skill for method in catalogue().values() if method.kinds}
         found.not_offered = tuple(name for name, method in published_methods().items() if not method.kinds)
         found.skills_not_offered = tuple(skill for skill in Skill if skill not in offered)
+    needed: set[tuple[object, ...]] = set()
     for rewrite in benchmark.read(REWRITES):
+        if NEEDS in rewrite.draft.extra:
+            needed.add((rewrite.linkage.relation, rewrite.linkage.source, rewrite.linkage.target))
         found.skills[rewrite.skill] += 1
         found.methods[rewrite.method] += 1
         found.coherent += rewrite.coherent is True
         found.unchecked += rewrite.coherent is None
+    found.needed.update(str(relation) for relation, *_ in needed)
     found.utterances.update(spoken.video_id for spoken in benchmark.read(SPEECH))
     found.scenes.update(scene.kind for scene in benchmark.read(SCENES))
     walks: list[tuple[int, int]] = []
@@ -195,6 +201,14 @@ def _jumps(benchmark: Benchmark, walks: Sequence[tuple[int, int]], found: Benchm
     )
 
 
+def format_needed(found: BenchmarkCounts) -> Iterable[str]:
+    """How many linkages need the earlier clip or turn, by relation; nothing where no writer says so."""
+    if found.needed:
+        each = ", ".join(f"{name} {found.needed[name]:,} of {n:,}" for name, n in found.relations.most_common())
+        total, needed = found.relations.total(), found.needed.total()
+        yield f"linkages that cannot be answered without the earlier clip or turn: {needed:,} of {total:,} ({each})"
+
+
 def format_counts(found: BenchmarkCounts) -> Iterable[str]:
     """The counts as lines of text."""
     yield f"{found.ours.units:,} chains and dialogues, {found.ours.turns:,} turns: {_shown(found.ours)}"
@@ -216,6 +230,7 @@ def format_counts(found: BenchmarkCounts) -> Iterable[str]:
         yield f"drafts coherent with their neighbours: {found.coherent:,} of {verified:,}{unverified}"
     if found.relations:
         yield f"linkages that name what both turns share: {found.grounded:,} of {found.relations.total():,}"
+    yield from format_needed(found)
     if found.not_offered:
         skills = ", ".join(found.skills_not_offered)
         yield (

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from reeltalk.analysis.dialogues import clip_activity
 from reeltalk.analysis.standings import group_title
-from reeltalk.metrics.counting import count_benchmark, format_jumps
+from reeltalk.metrics.counting import count_benchmark, format_jumps, format_needed
 from reeltalk.metrics.turn_checks import (
     CHECKS,
     CheckedTurn,
@@ -171,6 +171,7 @@ def write_construction(site: BenchmarkSite, page: str = PAGE) -> None:
         gates=[(gate, [found.gates[gate, outcome.value] for outcome in GateOutcome]) for gate in gates],
         reasons=found.reasons.most_common(),
         jump_lines=[line.strip() for line in format_jumps(found.jumps, found.refused)] if found.jumps else [],
+        needed_lines=list(format_needed(found)),
         raw=list(islice(raw, REPLIES_SHOWN)),
         raw_count=len(raw),
         videos=videos,
