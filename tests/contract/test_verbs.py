@@ -31,6 +31,7 @@ COMMANDS: Final = {
 EVERYWHERE: Final = {
     "progress": "the command has a bar",
     "tell": "the command prints sentences on standard error",
+    "note": "the command shows it below its bar",
 }
 ONLY_IN_PYTHON: Final = {
     "attack": {"seed": "its judges draw nothing"},

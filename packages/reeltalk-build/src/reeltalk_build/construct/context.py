@@ -48,13 +48,7 @@ MOST_SPEECH_CHARACTERS: Final = 20_000
 class VideoContext:
     """Shows parts of a benchmark's videos to a model. Safe to share among threads.
 
-    Args:
-        benchmark: Holds the videos, the sightings for models that see no images, and the motion that `curate` measured.
-        executor: Runs the decoder.
-        frames: Most frames of one part.
-        longest_px: Maximum of a frame's longer side in pixels.
-        sees_images: False to describe sightings in text and never open a video.
-        denser: How many times the frames of a writer to show, and at most; `DENSER` for a judge.
+    It gets at most `frames` of a part, `denser` times as many for a judge, or sightings as text if it sees no images.
     """
 
     def __init__(
@@ -80,10 +74,7 @@ class VideoContext:
     ) -> VisualContext:
         """Frames from inside the intervals, or the objects in them, or why there are none: `VisualContext.unseen`.
 
-        Args:
-            video: The video.
-            intervals: Its parts.
-            stretches: What turns rest on: of each, `INSIDE` frames are shown at least, as far as the most allows.
+        Of each stretch that turns rest on, `INSIDE` frames at least are shown, as far as `frames` more allow.
 
         Raises:
             BenchmarkError: The benchmark has no file of any video.
@@ -199,11 +190,7 @@ def title_of(video: Video) -> str:
 def frame_count(duration_s: float, *, most: int, flow_px: float | None = None, denser: float = 1.0) -> int:
     """Number of frames that show a part: by its length, and more where much moves.
 
-    Args:
-        duration_s: Length of the part in seconds.
-        most: Most frames of a part.
-        flow_px: Its mean optical flow in a second, in pixels of a picture 256 wide; None if it is not known.
-        denser: How many times that number to take, and at most.
+    `flow_px` is the mean optical flow in a second, in pixels of a picture 256 wide, if it is known.
     """
     pace = min(MOST_PACE, max(1.0, (flow_px or 0.0) / CALM_PX))
     wanted = max(LEAST, math.ceil(FRAMES_BY_ROOT * math.sqrt(duration_s) * pace))
@@ -216,12 +203,6 @@ def frame_times(
     """Times of the frames that show some parts together, in seconds, ascending, with at least one in each part.
 
     Together the parts get as many as one part of their length. Each is shown some of the frames that show it alone.
-
-    Args:
-        intervals: The parts.
-        most: Most frames for all of them together.
-        flows_px: Mean optical flow of each part, as in `frame_count`.
-        denser: How many times the frames to take, and at most.
     """
     flows = flows_px or [None] * len(intervals)
     own = [
@@ -240,13 +221,7 @@ def frame_times(
 
 
 def closer_times(stretches: Sequence[Interval], shown_s: Sequence[float], most: int) -> list[float]:
-    """Times of further frames, so that each stretch has `INSIDE`; the shortest stretches first, `most` frames in all.
-
-    Args:
-        stretches: What turns rest on.
-        shown_s: Times of the frames that are shown anyway.
-        most: Most further frames.
-    """
+    """Times of at most `most` further frames, so that each stretch has `INSIDE`; the shortest stretches first."""
     found: list[float] = []
     for stretch in sorted(set(stretches), key=lambda stretch: (stretch.duration_s, stretch.start_s)):
         inside = sum(map(stretch.reaches, (*shown_s, *found)))

@@ -71,13 +71,6 @@ class RequestEstimate:
     """Tokens of prompts with their images."""
     tokens_out: int = 0
 
-    def add(self, requests: float, images: int, tokens_in: int, tokens_out: int) -> None:
-        """Add requests; the other numbers are of one request."""
-        self.calls += round(requests)
-        self.images += round(requests * images)
-        self.tokens_in += round(requests * tokens_in)
-        self.tokens_out += round(requests * tokens_out)
-
 
 @dataclass(frozen=True)
 class ConstructionForecast:
@@ -144,7 +137,10 @@ def forecast_construction(
         tokens_in = usual.tokens_in + listed + images * tokens_of_image[usual.asks]
         requests = usual.requests * models[usual.asks] * units[usual.unit]
         line = found.setdefault((step, usual.prompt), RequestEstimate(step, usual.prompt, usual.asks))
-        line.add(requests, images, tokens_in, usual.tokens_out)
+        line.calls += round(requests)
+        line.images += round(requests * images)
+        line.tokens_in += round(requests * tokens_in)
+        line.tokens_out += round(requests * usual.tokens_out)
     return ConstructionForecast(tuple(line for line in found.values() if line.calls), len(videos), settings.attempts)
 
 

@@ -29,19 +29,9 @@ class FrameJpeg(NamedTuple):
 
 
 def read_frames(
-    path: Path,
-    times_s: Sequence[float],
-    *,
-    executor: Executor,
-    longest_px: int = LONGEST_PX,
+    path: Path, times_s: Sequence[float], *, executor: Executor, longest_px: int = LONGEST_PX
 ) -> list[FrameJpeg]:
-    """The frames that a viewer sees at some times, in order.
-
-    Args:
-        path: The video.
-        times_s: Ascending times in seconds on the clock of a player.
-        executor: Runs the decoder, in parallel for many frames.
-        longest_px: Maximum of a frame's longer side in pixels.
+    """The frames that a viewer sees at some ascending times, in order; `executor` decodes many in parallel.
 
     Raises:
         BenchmarkError: The video cannot be decoded; the message says why.

@@ -217,11 +217,6 @@ class MemoryBank:
     def see(self, pts_s: float, picture: Appearance, objects: Sequence[Observation]) -> list[int]:
         """Take a frame.
 
-        Args:
-            pts_s: Its time in seconds, later than the frame before.
-            picture: The appearance of the whole frame.
-            objects: The objects in it.
-
         Returns:
             The track number of each object. After the last frame `identity_of` gives the identity of a track.
         """
@@ -261,18 +256,18 @@ class MemoryBank:
 
     def class_of(self, identity: int) -> str:
         """The most frequent class of an identity's sightings."""
-        return _most(self._votes(identity, "classes"))
+        return self._most(identity, "classes")
 
     def colour_of(self, identity: int) -> str:
         """The most frequent colour of an identity's sightings."""
-        return _most(self._votes(identity, "colours"))
+        return self._most(identity, "colours")
 
-    def _votes(self, identity: int, what: Literal["classes", "colours"]) -> Counter[str]:
+    def _most(self, identity: int, what: Literal["classes", "colours"]) -> str:
         votes: Counter[str] = Counter()
         for track in self._tracks:
             if track.identity == identity:
                 votes.update(getattr(track, what))
-        return votes
+        return min(votes, key=lambda name: (-votes[name], name))
 
     # Which place a frame shows.
 
@@ -531,7 +526,3 @@ class MemoryBank:
             if a != b
         }
         self.changes.append(BankChange(pts_s, "merge", kept, other, best[0]))
-
-
-def _most(votes: Counter[str]) -> str:
-    return min(votes, key=lambda name: (-votes[name], name))

@@ -100,16 +100,6 @@ class ModelWriter(Writer):
     ) -> None:
         """Load the prompts. The model is not asked yet.
 
-        Args:
-            model: The model that writes.
-            context: Gives frames or object texts for parts of a video.
-            clips: Clips by identifier, needed for the scenes in `suitability` and `dialogue`.
-            language: Language of all written text.
-            threads: Most simultaneous calls.
-            judges: Models that check what is written, each once for every sample. Without one nothing is judged.
-            judge_context: Shows them parts of a video; by default they are shown the same as the writer.
-            own_prompts: A folder of prompts to use instead of ours.
-
         Raises:
             ValueError: `threads` is below 1.
             SettingError: The folder of prompts does not exist.

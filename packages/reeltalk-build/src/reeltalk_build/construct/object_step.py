@@ -99,14 +99,6 @@ def sight_objects(
 
     Entities of other stages are kept.
 
-    Args:
-        benchmark: Videos in its media store are searched; the report names the others.
-        settings: Sampling rate, number of crops, and thresholds of the memory bank.
-        detector: Finds the objects; `known` uses the boxes of filmed videos, without their identities.
-        executor: Runs the decoder.
-        progress: Called with the name of the work, done, total and share.
-        limit: Look at this number of videos only, from the first on. A result for all videos is kept.
-
     Raises:
         BenchmarkError: There is no video in the media store, or no known box for `known`.
     """

@@ -79,13 +79,7 @@ class DescribedFrame(BaseModel):
 
 
 def sample_times(video: Video, frames: Sequence[SampledFrame], *, fps: float) -> list[float]:
-    """Times in seconds at which to look for objects: the key frames, or a fixed rate without key frames.
-
-    Args:
-        video: The video.
-        frames: Its rows of the frames table; empty if it was not curated.
-        fps: Rate in frames a second if it was not curated.
-    """
+    """Times in seconds at which to look for objects: the key frames, or a fixed rate without key frames."""
     if frames:
         return sorted({frame.pts_s for frame in frames if frame.key_frame})
     if not video.duration_s:
@@ -96,8 +90,7 @@ def sample_times(video: Video, frames: Sequence[SampledFrame], *, fps: float) ->
 def describe_objects(argument: dict[str, Any]) -> list[dict[str, Any]]:
     """Describe the objects in frames. Runs in a child process.
 
-    Args:
-        argument: `path`, and `frames`: for each its `pts_s` and its `boxes` as four numbers each.
+    `argument` has `path`, and `frames`: for each its `pts_s` and its `boxes` as four numbers each.
 
     Returns:
         A `DescribedFrame` as JSON for each frame.

@@ -149,13 +149,7 @@ class PromptedModel:
         self.prompts = prompts(language) if own is None else own
 
     def part(self, name: str, data: Mapping[str, str] | None = None, parts: Mapping[str, str] | None = None) -> str:
-        """A prompt with its fields filled in.
-
-        Args:
-            name: Name of the prompt.
-            data: Foreign text by field; the prompt puts it between lines of equals signs.
-            parts: Our own text by field.
-        """
+        """A prompt with its fields filled in."""
         fields = {field: without_fences(text) for field, text in (data or {}).items()} | dict(parts or {})
         return self.prompts[name].fill(**fields)
 
@@ -171,15 +165,6 @@ class PromptedModel:
         check: Callable[[T], str | None] | None = None,
     ) -> RecordResult[T]:
         """Ask for a record. If the reply cannot be used, ask once more.
-
-        Args:
-            name: Name of the prompt.
-            kind: Type of the record.
-            seen: Fills the prompt's `{seen}`.
-            data: Foreign text by field.
-            parts: Our own text by field.
-            before: The conversation to continue.
-            check: Returns a complaint about a record, or None.
 
         Returns:
             The record with the replies; without a record and replies, but with a reason, if there was nothing to show.
@@ -234,12 +219,7 @@ class PromptedModel:
 
 
 def thin_out(seen: VisualContext, share: float) -> VisualContext:
-    """The same with a part of the frames, the first and the last among them.
-
-    Args:
-        seen: Frames of one or more parts.
-        share: Share of the frames that stay, rounded up to whole frames, at least two.
-    """
+    """The same with a share of the frames, at least two, the first and the last among them."""
     wanted = min(len(seen.images), max(2, math.ceil(len(seen.images) * share)))
     places = [int(place) for place in evenly(range(len(seen.images)), wanted)]
     return replace(

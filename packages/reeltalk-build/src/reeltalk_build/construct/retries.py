@@ -58,12 +58,6 @@ class ReplyWatch:
     def judge_reply(self, prompt: str, model: str, request: str, asked: RecordResult[T]) -> None:
         """Note whether a reply could be used. The same request counts once.
 
-        Args:
-            prompt: Name of the prompt.
-            model: Name of the model.
-            request: Key of the request.
-            asked: The record, or the replies and why they cannot be used.
-
         Raises:
             UnusableError: The first `FIRST` replies of a model in this step, or to this prompt in it, could not be
                 used.
@@ -107,11 +101,7 @@ def _useless(step: Step | None, prompt: str | None, model: str, asked: RecordRes
 class RetriedModel:
     """A model that is asked again where its replies cannot be used.
 
-    Args:
-        opened: Opens the model for a retry, from 0 for the first try. Each retry has its own sample number, so that its
-            replies are kept apart, and its own seed and temperature.
-        watch: Stops the step if no reply can be used.
-        retries: True to ask for another sample where no kept reply can be used.
+    Each retry has a sample number of its own, so that its replies are kept apart, and its own seed and temperature.
     """
 
     def __init__(self, opened: Callable[[int], CachedModel], watch: ReplyWatch, *, retries: bool = False) -> None:
@@ -162,13 +152,6 @@ class RetriedModel:
 
         If no reply can be used, the next kept sample counts. If there is none, and this model retries, it asks for it
         once. So a later run without retries finds what a retry has found.
-
-        Args:
-            prompt: Name of the prompt.
-            messages: The conversation.
-            kind: Type of the record.
-            check: Returns what is wrong with a record; None if nothing is.
-            repair: Prompt that asks again after a reply that cannot be used.
 
         Returns:
             The record, or the replies of all tries with the reasons of the last one.

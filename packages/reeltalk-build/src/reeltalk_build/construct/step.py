@@ -136,11 +136,7 @@ class ConstructRun:
     ) -> Iterator[U]:
         """Apply `work` to all items in threads, and yield the results in the order of the items.
 
-        Args:
-            what: Name of the work in its progress; None if `work` reports by itself (`report_each`).
-            items: The items, taken as threads become free.
-            work: Applied to each.
-            total: Number of the items; needed for the progress if they are no sequence.
+        `what` names the work in its progress; None if `work` reports by itself. Items without a length need a `total`.
 
         Raises:
             ReeltalkError: Whatever `work` raises, after the calls in progress have ended.
@@ -164,16 +160,7 @@ class ConstructRun:
         total: int | None = None,
         signature: str | None = None,
     ) -> "StepResult":
-        """The rows and gate results that `work` gives about all items, in their order, in files.
-
-        Args:
-            what: As for `map_ordered`.
-            items: The items.
-            work: Gives the rows about one for each of the tables, and last the gate results.
-            tables: Where the rows belong.
-            total: As for `map_ordered`.
-            signature: What writes the rows; the writer by default.
-        """
+        """The rows and gate results that `work` gives about all items, in their order, in files."""
         made = self.spooled(*tables)
         for *parts, gates in self.map_ordered(what, items, work, total=total):
             for table, rows in zip(tables, parts, strict=True):
@@ -229,13 +216,7 @@ def unseen_parts(benchmark: Benchmark, step: Step) -> Iterator[str]:
 
 
 def with_tags(run: ConstructRun, unit: C, gates: GateResults) -> C:
-    """A chain or dialogue with CogME's tags and question types, if its writer proposes them. Nobody has verified them.
-
-    Args:
-        run: Holds the writer. The graph writer tags by rule while it writes, so it is not asked here.
-        unit: The chain or dialogue.
-        gates: Receives a result if no tags could be proposed.
-    """
+    """A chain or dialogue with CogME's tags and question types, verified by nobody, if its writer proposes them."""
     turns = run.writer.propose_tags(unit.turns)
     if isinstance(turns, Unwritten):
         gates.append(Subject.of(unit).unwritten("tags", turns))

@@ -57,14 +57,7 @@ class WritingModels:
         self.watch = ReplyWatch()
 
     def open(self, name: str, *, option: str = "--writer", sees_images: bool, sample: int = 0) -> CachedModel:
-        """A model by its name, or `inspect:PROVIDER/MODEL`.
-
-        Args:
-            name: Name of the model.
-            option: The option that names it.
-            sees_images: True if it gets frames.
-            sample: Number of the sample, if the same is asked several times. Each but the first has a temperature and a
-                seed of its own.
+        """A model by its name, or `inspect:PROVIDER/MODEL`. Each sample but the first has its own temperature and seed.
 
         Raises:
             SettingError: The model has no address.
@@ -100,14 +93,7 @@ class WritingModels:
     def open_retried(
         self, name: str, asking: AskSettings, option: str = "--writer", *, sample: int = 0
     ) -> RetriedModel:
-        """The same, asked again where its replies cannot be used.
-
-        Args:
-            name: Name of the model.
-            asking: Whether it gets frames, and whether it is asked for new samples.
-            option: The option that names it.
-            sample: Number of the sample.
-        """
+        """The same, asked again where its replies cannot be used."""
 
         def opened(retry: int) -> CachedModel:
             number = sample + RETRY_STRIDE * retry
@@ -152,14 +138,7 @@ class WritingModels:
 def open_models(
     benchmark: Benchmark, asking: RequestSettings, *, tell: Tell, replies: str = "replies.sqlite"
 ) -> Iterator[WritingModels]:
-    """Create the models of a stage that writes into a benchmark.
-
-    Args:
-        benchmark: The benchmark that stores the replies.
-        asking: How the models are asked.
-        tell: Receives a sentence about anything that a model's server does not support, and about what was spent.
-        replies: Name of the file of replies.
-    """
+    """Create the models of a stage that writes into a benchmark."""
     folder = benchmark.path / WORK
     folder.mkdir(exist_ok=True)
     with ReplyStore(folder / replies) as store, contextlib.closing(WritingModels(asking, store, tell)) as models:
@@ -326,16 +305,9 @@ def _writer(
                 raise SettingError(f"{name}: its method {method}() does not take {missing[0]!r}; add the parameter")
         return own
     sees_images = asking.sees == "images"
+    size = {"frames": settings.frames, "longest_px": settings.frame_width_px}
     context, denser = (
-        VideoContext(
-            benchmark,
-            executor,
-            frames=settings.frames,
-            longest_px=settings.frame_width_px,
-            sees_images=sees_images,
-            denser=times,
-        )
-        for times in (1.0, DENSER)
+        VideoContext(benchmark, executor, sees_images=sees_images, denser=times, **size) for times in (1.0, DENSER)
     )
     return ModelWriter(
         models.open_retried(name, asking),
