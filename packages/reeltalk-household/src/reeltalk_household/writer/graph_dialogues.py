@@ -367,7 +367,7 @@ class DialogueMaker:
         self, question: Question, *, rests: bool = False, other_one: bool = False, opens: bool = True
     ) -> WordedQuestion | None:
         """A question in words that were not said before, and that refer to the round before; None if there are none."""
-        spoken = replace(question, slots=question.slots | {"o": OTHER_ONE}) if other_one else question
+        spoken = replace(question, slots={**question.slots, "o": OTHER_ONE}) if other_one else question
         one = self._before is not None and self._is_one(question, self._before)
         for _ in range(TRIES):
             asked = word_question(spoken, split=self.split, draw=self.draw, rests=rests, named=not one)

@@ -182,8 +182,8 @@ def _turns(value: Json, found: GuessedTable, row: TableRow) -> list[dict[str, Js
         turns.append({"dialogue": None, "turn": len(turns) + 1, "question": asked, "answer": None})
     plain = {_plain(key) for key in row.cells}
     for turn in turns:
-        name = next((row.cells[key] for key in ("id", "dialogue_id", "conversation_id") if row.cells.get(key)), None)
-        turn["dialogue"] = name if isinstance(name, str | int) else row.where
+        called = next((row.cells[key] for key in ("id", "dialogue_id", "conversation_id") if row.cells.get(key)), None)
+        turn["dialogue"] = called if isinstance(called, str | int) else row.where
         turn["id"] = None
         if film is not None and not plain & {"video", *_names()["columns"]["video"]}:
             turn["video"] = film

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.turn_checks import CheckedTurn, checked_turns
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, TurnRef
-from reeltalk.schema.gates import GONE, GateResult, Only
+from reeltalk.schema.gates import GONE, VERIFIED, GateOutcome, GateResult, Only
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.paths import ACCEPTED, WALK
 from reeltalk.schema.record import Json, Record
@@ -148,7 +148,11 @@ def select_turns(content: Content, only: Only = "passed") -> TurnSelection:
     units = chain[QAChain | Dialogue](content.chains, content.dialogues)
     kept, left, wordings = Counter[TurnState](), list[TurnLeftOut](), set[str]()
     cuts: dict[tuple[str, str], int] = {}
-    for (kind, name), found in groupby(checked_turns(units, content.gates), lambda turn: (turn.unit, turn.unit_id)):
+    gates = content.gates
+    if isinstance(gates, Rows):
+        # Of most rows nothing more is needed than that they do not flag.
+        gates = gates.where(lambda row: row["outcome"] == GateOutcome.FLAGGED or row["gate"].endswith(VERIFIED))
+    for (kind, name), found in groupby(checked_turns(units, gates), lambda turn: (turn.unit, turn.unit_id)):
         turns, key = list(found), (_TABLES[kind], name)
         told, task = accepted.get(key, frozenset()), turns[0].task
         states = [_state(turn, is_accepted=bool(told) and wording_hash(turn.turn) in told) for turn in turns]
