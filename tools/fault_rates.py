@@ -1,10 +1,11 @@
-"""How many faults of a set of drafts are acted on or flagged by construction, by kind; and which good drafts it touches.
+"""How many faults of a set of drafts construction acts on, flags or lets through, by kind; which good ones it touches.
 
     python tools/fault_rates.py FAULTS.json GOOD.json [--only even|odd] [--clean]
 
 Each draft is a chain with `turns` (`question`, `answer`, `start_s`, `end_s`, `true`, `evidence_true`), a `clip`, and
-for a faulty one its `kind`, `faulty_turn` (an index, a list or null for the whole), and `needs_meaning`. The writer heeds no
-advice, so what is found stays found. The truthful judge says of each turn what the draft says of its truth.
+for a faulty one its `kind`, `faulty_turn` (an index), `needs_meaning`, and the `scope` `chain` if turns are at fault
+together. The writer heeds no advice, so what is found stays found. The truthful judge says of each turn what the draft
+says of its truth.
 """
 
 import argparse
@@ -81,11 +82,11 @@ def check(draft: Draft, *, judged: bool) -> tuple[str, tuple[str, ...]]:
     clip = Clip(id="clip", video_id="video", interval=Interval(start_s=draft["clip"][0], end_s=draft["clip"][1]))
     video = Video(id="video")
     kept, gates = write_checked_chain(_Told(draft, judged), video, clip, least=1)  # type: ignore[arg-type]
-    where = draft.get("faulty_turn")
-    turns = {where} if isinstance(where, int) else set(where or range(len(draft["turns"])))
+    together = draft.get("scope") == "chain" or draft.get("faulty_turn") is None
+    turns = set(range(len(draft["turns"]))) if together else {draft["faulty_turn"]}
     found = [gate for gate in gates if (gate.turn_index is None or gate.turn_index in turns) and gate.outcome in _FOUND]
     names = tuple(sorted({gate.gate for gate in found} - OF_A_CHAIN))
-    if kept is None or len(kept.turns) <= min(turns):
+    if kept is None or len(kept.turns) <= max(turns):
         return "acted on", names
     return ("flagged" if names else "clean"), names
 
@@ -121,7 +122,7 @@ def main() -> None:
             shares = ", ".join(f"{outcome} {total[outcome]}" for outcome in OUTCOMES)
             caught = 1 - total["clean"] / max(1, total.total())
             print(
-                f"{name}, {'truthful judge' if judged else 'no judge'}: {shares} of {total.total()} ({caught:.1%} caught)"
+                f"{name}, {'a truthful' if judged else 'no'} judge: {shares} of {total.total()} ({caught:.1%} caught)"
             )
     print("by kind, without a judge:")
     for kind, counts in sorted(rates(faults, judged=False).items()):

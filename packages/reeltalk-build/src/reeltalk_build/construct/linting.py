@@ -158,11 +158,13 @@ def _texts(unit: QAChain | Dialogue, language: Language) -> Iterator[tuple[int, 
                     continue
                 if isinstance(unit, Dialogue) and name in TEXT_RULE_FILE.raw["spoken"]:
                     continue
-                # A clock in the video may be asked for.
                 asked = " ".join(one.question for one in unit.turns[max(0, index - 1) : index + 1])
-                if "a point in time" in reason and RULE_FILE.find("tells_the_time", asked):
+                if any(says in reason and RULE_FILE.find(shown, asked) for shown, says in _SHOWN.items()):
                     continue
                 yield index, name, reason
+
+
+_SHOWN: Final = {name: rule.says for name, rule in RULE_FILE.rules.items() if rule.says}
 
 
 def _parts(turn: Turn) -> list[tuple[Part, str]]:
@@ -203,9 +205,11 @@ def _exchange(unit: QAChain | Dialogue, language: Language) -> Found:
         marks = plain.count("?") + plain.count("？")
         if marks > 1:
             yield index, "it asks two questions"
-        elif not marks and not _ASKS_OPENLY.search(question):
+        elif _AND_ASKS.search(plain):
+            yield index, "it asks two questions"
+        elif not marks and (language == "en" or not _ASKS_OPENLY.search(question)):
             yield index, "it asks nothing"
-        elif not _ENDS_WITH_A_QUESTION.search(plain) and (marks or (language == "en" and plain[-1:].isalnum())):
+        elif marks and not _ENDS_WITH_A_QUESTION.search(plain):
             yield index, "it does not end with its question"
         if is_graph_written(turn):
             continue
@@ -217,6 +221,7 @@ def _exchange(unit: QAChain | Dialogue, language: Language) -> Found:
             yield index, "its answer is none to such a question"
 
 
+_AND_ASKS: Final = RULE_FILE.pattern("and_asks")
 MOST_WORDS: Final = {"en": 50, "zh": 100}
 """Most words of an answer in a chain; for Chinese, pairs of characters. People's longest in VDAct has 52."""
 
@@ -228,10 +233,9 @@ def _same_fact(unit: QAChain | Dialogue, _: Language) -> Found:
         if not _is_compared(turn) or turn.extra.get(ABOUT) == "topic" or is_labelled(turn, Task.MEMORY_RECALL):
             continue
         asks, says = topic_words(turn.question) - _PEOPLE, topic_words(" ".join(turn.references[:1])) - _PEOPLE
-        again = [
-            asked for asked, said in told if min(len(says), len(said)) > 1 and (says <= said or said <= says)
-        ]  # fmt: skip
-        if len(again) > 1 or any(2 * len(asks & asked) >= min(len(asks), len(asked)) > 0 for asked in again):
+        again = [(asked, said) for asked, said in told if says and said and (says <= said or said <= says)]
+        same = [said for asked, said in again if 2 * len(asks & asked) >= min(len(asks), len(asked)) > 0]
+        if len(again) > 1 or any(min(len(says), len(said)) > 1 for said in same):
             yield index, "an earlier question has this answer already"
         told.append((asks, says))
 
@@ -262,7 +266,8 @@ def _sense(unit: QAChain | Dialogue, _: Language) -> Found:
 
 def _duplicates(unit: QAChain | Dialogue, _: Language) -> Found:
     for index, turn in enumerate(unit.turns):
-        if turn.extra.get("about") == "chat":
+        # *How often?* may be asked about many things.
+        if turn.extra.get(ABOUT) == "chat" or len(text_words(turn.question)) < _FEWEST_TOPICS:
             continue
         for before, earlier in enumerate(unit.turns[:index]):
             if normalise(turn.question) == normalise(earlier.question):
