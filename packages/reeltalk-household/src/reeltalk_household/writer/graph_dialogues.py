@@ -313,8 +313,9 @@ class DialogueMaker:
     def _is_one(self, question: Question, before: Turn) -> bool:
         """True if *he* or *she* in a question cannot mean a second person of the turn before, named or not."""
         other = before.extra[REFERS_TO]
-        if question.subject is not None and other in self.story.people and other != question.subject:
-            return pronoun_of(self.story.attributes.get(other, ())) != question.slots["he"]
+        is_rival = other in self.story.people and other != question.subject
+        if is_rival and pronoun_of(self.story.attributes.get(other, ())) == question.slots.get("he"):
+            return False
         return means_one_person(question, before, self.story)
 
     def _ask(
