@@ -20,7 +20,7 @@ from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.labels import Task
 from reeltalk.schema.record import Json
 from reeltalk_build.construct.knowledge import topics
-from reeltalk_build.construct.linting import TASK_LABEL
+from reeltalk_build.construct.linting import LEAST_OVERLAP, TASK_LABEL, text_words
 from reeltalk_build.construct.round_forms import expand_pattern, round_forms, texts_of_split
 from reeltalk_build.graph.naming import pronoun_of
 from reeltalk_build.graph.story import Story, StoryEvent
@@ -376,7 +376,11 @@ class DialogueMaker:
                 asked = replace(asked, rests=OTHER_ONE in asked.text, anchored=True)
             if not opens and asked.text.startswith("And "):
                 continue
-            if asked.text not in self._said and (asked.rests or self._before is None):
+            words = set(text_words(asked.text))
+            new = all(
+                len(words & old) < LEAST_OVERLAP * len(words | old) for old in map(set, map(text_words, self._said))
+            )
+            if new and (asked.rests or self._before is None):
                 return replace(asked, question=question)
         return None
 
