@@ -20,7 +20,7 @@ from reeltalk_household.writer.graph_dialogues import NOT_ASKED
 FILMS: Final = FilmSettings(scenarios=240, houses=60, first_house=301, seed=301, min_duration_s=25, max_duration_s=60)
 """Other houses than those of the demo and of the releases."""
 LEAST_SHARE: Final = 0.4
-LEAST_COUNT: Final = 3
+LEAST_COUNT: Final = 8
 
 
 def main() -> None:

@@ -14,13 +14,15 @@ from typing import Final
 from reeltalk.language import phrases
 from reeltalk.language.answer_reading import read_answer
 from reeltalk.language.answer_values import UNKNOWN
+from reeltalk.language.vocabulary import class_of
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, AnswerKey, Turn
 from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.labels import Task
 from reeltalk.schema.record import Json
 from reeltalk_build.construct.knowledge import topics
-from reeltalk_build.construct.linting import TASK_LABEL
+from reeltalk_build.construct.linting import LEAST_OVERLAP, TASK_LABEL, text_words
 from reeltalk_build.construct.round_forms import expand_pattern, round_forms, texts_of_split
+from reeltalk_build.graph.naming import pronoun_of
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.balancing import AnswerBalance, is_usual
 from reeltalk_household.questions.checking import FACTS
@@ -38,6 +40,7 @@ from reeltalk_household.questions.question import (
 )
 from reeltalk_household.questions.wording import (
     WordedQuestion,
+    all_forms,
     fill_form,
     fitting_forms,
     form_of,
@@ -68,13 +71,7 @@ from reeltalk_household.writer.graph_chains import (
 )
 from reeltalk_household.writer.graph_checklists import GraphRound, Statement, statement_of
 from reeltalk_household.writer.graph_premises import FalsePremise, false_premises, missing_premises
-from reeltalk_household.writer.graph_references import (
-    candidates_of,
-    is_ambiguous,
-    others_of_two,
-    people_for,
-    recorded,
-)
+from reeltalk_household.writer.graph_references import is_ambiguous, others_of_two, recorded
 from reeltalk_household.writer.graph_summaries import (
     LIMITS,
     Consequence,
@@ -92,7 +89,7 @@ ELSE: Final = {"object": "a suitcase", "place": "in a suitcase", "list": "a suit
 NOT_ASKED: Final = frozenset(
     {
         "would_happen", "would_place", "daytime", "posture", "things_count", "towards", "clothes_colour", "what_else",
-        "which_colour", "which_size", "duration",
+        "which_colour", "which_size", "duration", "who_beside",
     }
 )  # fmt: skip
 """Kinds that are about no moment or that nobody would ask while talking about a film."""
@@ -112,12 +109,14 @@ PLAIN: Final = "{question}"
 """The opening of a round that begins with its question."""
 
 OTHER_ONE: Final = "the other one"
-EXPECTED: Final = frozenset({"grab", "open", "close", "walk", "put", "putIn"})
+EXPECTED: Final = frozenset({"grab", "open", "close", "walk", "put", "putIn", "fill", "rinse"})
 """Acts that anybody expects of a thing that was spoken of."""
+OBVIOUS: Final = frozenset({"eat", "drink", "read", "fill", "pour", "write", "sit", "lie", "sleep", "squeeze"})
+"""What anybody does with a thing that is made for it."""
 REASONS: Final = ORIGINS - {"where_from", "previous_action"}
 """Kinds whose answer is known once its act was told."""
-REFERRING_SHARE: Final = 0.6
-"""Least share of the rounds of an object-reference dialogue whose words have several candidates."""
+REFERRING_SHARE: Final = 0.4
+"""Least share of the rounds of an object-reference dialogue whose words fit several things or people."""
 BOTH_SHARE: Final = 0.4
 """Probability that one round recalls two answers."""
 
@@ -259,8 +258,9 @@ class DialogueMaker:
             question.kind == "makes_feel" or event_key(e) == question.key for e in told
         ):
             return True
-        if question.answer_type == "person" and self._before is not None:
-            return question.key in self._before.extra[SPEAKS_OF]
+        if question.answer_type == "person" and (before := self._before) is not None:
+            named = self.story.called[question.key] in " ".join((before.question, *before.references))
+            return named or question.key in (before.extra[REFERS_TO], *before.extra[SPEAKS_OF])
         if question.answer_type == "action" and question.focus_event is not None:
             event = story_of(question, self.story).events[question.focus_event]
             named = event.main is not None and called_thing(event.main, self.story).casefold() in said.casefold()
@@ -306,14 +306,17 @@ class DialogueMaker:
         return has_one_referent(question, " ".join((before.question, *before.references)), self.story, self.universe)
 
     def _means(self, question: Question) -> bool:
-        """True if *he* or *she* in a question means the person of the round before, and nobody else."""
+        """True if *he* or *she* in a question means a person of the round before, and nobody else."""
         before = self._before
-        return (
-            before is not None
-            and question.subject is not None
-            and question.subject in before.extra[SPEAKS_OF]
-            and means_one_person(question, before, self.story)
-        )
+        return before is not None and question.subject in before.extra[SPEAKS_OF] and self._is_one(question, before)
+
+    def _is_one(self, question: Question, before: Turn) -> bool:
+        """True if *he* or *she* in a question cannot mean a second person of the turn before, named or not."""
+        other = before.extra[REFERS_TO]
+        is_rival = other in self.story.people and other != question.subject
+        if is_rival and pronoun_of(self.story.attributes.get(other, ())) == question.slots.get("he"):
+            return False
+        return means_one_person(question, before, self.story)
 
     def _ask(
         self,
@@ -329,7 +332,7 @@ class DialogueMaker:
         With `candidates` its words could mean these; by default it is counted what they could mean.
         """
         asked = self._word(question, rests=rests, other_one=candidates is not None, opens=opening == PLAIN)
-        if asked is None:
+        if asked is None or (question.answer_type == "person" and self.story.called[question.key] in asked.text):
             return False
         turn = self._turn(asked, opening, asked.answer, task)
         if candidates is None:
@@ -366,21 +369,32 @@ class DialogueMaker:
     ) -> WordedQuestion | None:
         """A question in words that were not said before, and that refer to the round before; None if there are none."""
         spoken = replace(question, slots=question.slots | {"o": OTHER_ONE}) if other_one else question
-        one = self._before is not None and means_one_person(question, self._before, self.story)
+        one = self._before is not None and self._is_one(question, self._before)
         for _ in range(TRIES):
             asked = word_question(spoken, split=self.split, draw=self.draw, rests=rests, named=not one)
             if other_one:
                 asked = replace(asked, rests=OTHER_ONE in asked.text, anchored=True)
             if not opens and asked.text.startswith("And "):
                 continue
-            if asked.text not in self._said and (asked.rests or self._before is None):
+            words = set(text_words(asked.text))
+            new = all(
+                len(words & old) < LEAST_OVERLAP * len(words | old) for old in map(set, map(text_words, self._said))
+            )
+            if new and (asked.rests or self._before is None):
                 return replace(asked, question=question)
         return None
 
     def _candidates(self, asked: WordedQuestion) -> Mapping[str, Question]:
-        if asked.anchored:
-            return candidates_of(asked.question, self.story, self.universe)
-        return people_for(asked.question, self.universe, self.story) if asked.rests else {}
+        """All questions that would be asked in the same words, by what these refer to."""
+        if not asked.rests:
+            return {}
+        form = next(form for form in all_forms(asked.question.kind) if form.name == asked.form)
+        found = {_meant(asked.question, self.story, anchored=asked.anchored): asked.question}
+        for other in (q for q in self.universe if q.kind == asked.question.kind):
+            texts = (fill_form(form.text, other.slots, named=named) for named in (False, True))
+            if asked.text in map(phrases.sentence, texts):
+                found.setdefault(_meant(other, self.story, anchored=asked.anchored), other)
+        return found
 
     def refer(self) -> bool:
         """Add a round whose words have several candidates, which only the dialogue tells apart; False if none can."""
@@ -443,9 +457,8 @@ class DialogueMaker:
     def refusal(self, premise: FalsePremise) -> bool:
         """Add a round that takes for granted what does not happen; False if its words or what they deny were said."""
         told = event_facts(premise.event, self._agent(premise.event))
-        if told & self._told or ends_at(premise.event) < self._reached:
-            return False
-        asked = self._word(premise.question) if self._can_be_said(premise.question) else None
+        able = not told & self._told and self._can_be_said(premise.question)
+        asked = self._word(premise.question) if able else None
         if asked is None:
             return False
         slots = {"says": premise.says, "instead": premise.instead}
@@ -481,7 +494,6 @@ class DialogueMaker:
         self.rounds.append(GraphRound(turn, says=(said,)))
         self._said.add(asked.text)
         self._told |= told
-        self._reached = ends_at(premise.event)
         self._before = turn
         return True
 
@@ -562,7 +574,9 @@ class DialogueMaker:
 
     def summary(self) -> bool:
         """Add a round that asks to sum up what the dialogue was about; False if too little of it matters."""
-        shown = {(event.part, event.index) for question in self._asked for event in question.evidence}
+        # Who makes somebody happy is said, but not how.
+        asked = (question for question in self._asked if question.kind != "makes_feel")
+        shown = {(event.part, event.index) for question in asked for event in question.evidence}
         said = self._all_said().casefold()
         events = [
             event
@@ -600,7 +614,7 @@ class DialogueMaker:
         if not found:
             return False
         chosen = self.draw.choice(found)
-        clauses = [" ".join(event_clause(event, self.story)) for event in chosen.effects]
+        clauses = list(dict.fromkeys(" ".join(event_clause(event, self.story)) for event in chosen.effects))
         told = " ".join(event_clause(chosen.act, self.story))
         says = ". ".join([clauses[0], *map(phrases.sentence, clauses[1:])])
         slots = {"told": told, "says": says, "ask": self._answer("remark_ask", {})}
@@ -657,7 +671,7 @@ class DialogueMaker:
         template = self.draw.choice(new)
         self._said.add(template)
         turn = Turn(
-            question=phrases.sentence(fill_form(template, slots, named=True)),
+            question=phrases.sentence(fill_form(template, slots, named=self._before is None)),
             references=(self._answer(sort, slots),),
             asked_at_s=self.part.asked_at_s,
             evidence=evidence,
@@ -719,12 +733,21 @@ def facts_of(turn: Turn) -> list[dict[str, Json]]:
     return [*own, *turn.extra.get(FACTS, ())]
 
 
+def _meant(question: Question, story: Story, *, anchored: bool) -> str:
+    """What *it* or *that* in a question means, or else *he* or *she*."""
+    return str(name_in(question.anchor, story_of(question, story)) if anchored else question.subject)
+
+
 def _is_dull(question: Question, story: Story) -> bool:
-    """True if a question names or tells an act of which nobody takes note."""
-    acts = {question.key.split("|")[0]}
+    """True if a question names or tells an act of which nobody takes note, or asks what a thing is for."""
+    action, thing, *_ = f"{question.key}|".split("|")
+    acts = {action, str(question.params.get("signature")).split("|")[0]}
+    asked = str(question.params.get("object"))
     if "event" in question.params and question.answer_type in ("action", "room", "person"):
-        acts.add(story_of(question, story).events[int(question.params["event"])].action)
-    return bool(acts & (DULL | {"calm"}))
+        event = story_of(question, story).events[int(question.params["event"])]
+        acts.add(event.action)
+        asked = str(event.main)
+    return bool(acts & (DULL | {"calm"})) or (action in OBVIOUS and class_of(asked) == class_of(thing))
 
 
 def _leaves_one(question: Question, story: Story) -> bool:

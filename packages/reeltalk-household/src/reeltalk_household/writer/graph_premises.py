@@ -32,13 +32,13 @@ from reeltalk_household.questions.question import (
 )
 from reeltalk_household.questions.questions import CARRIED, can_be_done_to
 
-OF_EVENTS: Final = frozenset({"which_room", "next_action", "previous_action", "who_beside", "why_act"})
+OF_EVENTS: Final = frozenset({"which_room", "next_action", "previous_action", "why_act"})
 """Kinds that name an act by which a false premise can be made."""
 OF_THINGS: Final = {"where_put": ("put", "putIn"), "where_from": ("grab",), "use": ("grab",)}
 """Kinds that name a thing, with the acts that they take for granted."""
 DULL: Final = frozenset({"walk", "run", "stand", "turnTo", "lookAt", "wait", "watch", "calm", "wakeUp"})
 """Acts of which nobody is sure whether they happen."""
-NEVER_DONE: Final = ("dance", "jump", "squat", "stretch")
+NEVER_DONE: Final = ("dance", "jump", "stretch")
 """Acts on nothing, of which a video may show none."""
 
 
@@ -180,7 +180,8 @@ def _candidates(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
     by = story.names
     if by and event.agent is not None:
         for person in story.people:
-            if person not in (event.agent, event.main, *event.targets):
+            # Who has the thing at another time could be meant.
+            if not any(name in (e.main, *e.targets) and person in (e.agent, e.main, *e.targets) for e in story.events):
                 yield _act(replace(event, agent=person), "agent", by=True)
     if kind in OF_THINGS:
         return

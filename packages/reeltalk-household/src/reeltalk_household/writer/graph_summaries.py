@@ -119,7 +119,8 @@ def find_consequences(story: Story, shown: Sequence[int]) -> Iterator[Consequenc
     for act in events:
         if act.agent is None or act.action in DULL or keys.count((act.agent, event_key(act))) > 1:
             continue
-        effects = [event for event in events if event.cause == act.order and event.action != "calm"]
+        # Nobody needs to be told that a kettle boils.
+        effects = [event for event in events if event.cause == act.order and event.action not in ("calm", "boil")]
         if effects:
             yield Consequence(act, tuple(effects[:2]))
 
