@@ -20,7 +20,7 @@ from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.labels import Task
 from reeltalk.schema.record import Json
 from reeltalk_build.construct.knowledge import topics
-from reeltalk_build.construct.linting import TASK_LABEL
+from reeltalk_build.construct.linting import LEAST_OVERLAP, TASK_LABEL, text_words
 from reeltalk_build.construct.round_forms import expand_pattern, round_forms, texts_of_split
 from reeltalk_build.graph.naming import pronoun_of
 from reeltalk_build.graph.story import Story, StoryEvent
@@ -313,8 +313,9 @@ class DialogueMaker:
     def _is_one(self, question: Question, before: Turn) -> bool:
         """True if *he* or *she* in a question cannot mean a second person of the turn before, named or not."""
         other = before.extra[REFERS_TO]
-        if question.subject is not None and other in self.story.people and other != question.subject:
-            return pronoun_of(self.story.attributes.get(other, ())) != question.slots["he"]
+        is_rival = other in self.story.people and other != question.subject
+        if is_rival and pronoun_of(self.story.attributes.get(other, ())) == question.slots.get("he"):
+            return False
         return means_one_person(question, before, self.story)
 
     def _ask(
@@ -375,7 +376,11 @@ class DialogueMaker:
                 asked = replace(asked, rests=OTHER_ONE in asked.text, anchored=True)
             if not opens and asked.text.startswith("And "):
                 continue
-            if asked.text not in self._said and (asked.rests or self._before is None):
+            words = set(text_words(asked.text))
+            new = all(
+                len(words & old) < LEAST_OVERLAP * len(words | old) for old in map(set, map(text_words, self._said))
+            )
+            if new and (asked.rests or self._before is None):
                 return replace(asked, question=question)
         return None
 
