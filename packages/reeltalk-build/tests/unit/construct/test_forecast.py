@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from reeltalk.llm import Prices, Reply
+from reeltalk.llm.budget import Spent
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import ClipId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, VIDEOS
-from reeltalk_build.construct.forecast import ConstructionForecast, forecast_construction
-from reeltalk_build.construct.settings import AskSettings, ConstructSettings
+from reeltalk_build.construct.forecast import ConstructionForecast, RunningForecast, forecast_construction
+from reeltalk_build.construct.settings import AskSettings, ConstructSettings, Step
 
 
 @pytest.fixture
@@ -47,3 +49,38 @@ def test_requests_grow_with_clips_and_judges(cut: Benchmark) -> None:
 
 def test_a_graph_asks_only_what_answers_the_turns(cut: Benchmark) -> None:
     assert forecast(cut, writer="graph", probe="probe-1").calls == 0
+
+
+def reply(tokens_in: int, tokens_out: int) -> Reply:
+    return Reply("{}", "vision-1", tokens_in, tokens_out, False)
+
+
+def test_after_ten_replies_what_they_took_replaces_the_medians(cut: Benchmark) -> None:
+    found = forecast(cut, judge=["judge-1"])
+    lines = {line.what: line for line in found.lines}
+    running = RunningForecast(found, Prices(input=1, output=1))
+    assert running.left() == Spent(found.calls, sum(found.tokens), sum(found.tokens) / 1e6)
+    # Pictures count three times what was thought, and texts are as long as that.
+    for done in range(1, 11):
+        line = lines["chain"]
+        thrice = reply(3 * line.tokens_in // line.calls, line.tokens_out // line.calls)
+        assert running.measure("chains", "chain", thrice) == done
+    left = running.left()
+    assert left.calls == found.calls - 10
+    pictured = sum(one.tokens_in for one in found.lines if one.images and one.what != "chain")
+    pictured += 2 * lines["chain"].tokens_in // lines["chain"].calls
+    assert left.tokens > 2.9 * pictured
+    assert left.cost == pytest.approx(left.tokens / 1e6)
+
+
+def test_steps_that_have_ended_are_not_to_come(cut: Benchmark) -> None:
+    asking = AskSettings(image_tokens=100)
+    settings = ConstructSettings()
+    steps: list[Step] = ["chains", "linkages"]
+    found = forecast_construction(cut, writer="vision-1", settings=settings, asking=asking, steps=steps)
+    running = RunningForecast(found)
+    running.measure("linkages", "linkages", reply(10, 10))
+    assert running.left().calls == sum(line.calls for line in found.lines if line.step == "linkages") - 1
+    for _ in range(100):
+        running.measure("linkages", "linkages", reply(10, 10))
+    assert running.left().calls == sum(line.calls for line in found.lines if line.what == "rewrite")
