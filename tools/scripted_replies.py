@@ -19,8 +19,8 @@ _THINGS = ("mug", "plate", "book", "pillow", "bottle", "towel", "lamp", "chair")
 _PLACES = ("table", "shelf", "counter", "floor", "sofa", "bed", "desk", "sink")
 
 
-_WRITTEN: Final[dict[str, tuple[str, float | None]]] = {}
-"""Answer and moment of every question that a writer of this process has written; a judge looks them up, as somebody
+_WRITTEN: Final[dict[str, dict[str, float | None]]] = {}
+"""The moments of all answers by the question, as writers of this process wrote them; a judge looks them up, as somebody
 who has seen the video would. What is written follows from the request alone, so its order does not matter."""
 
 
@@ -87,7 +87,7 @@ def _chain(text: str, draw: int) -> dict[str, Any]:
     turns = [first, *steps[:4]]
     part_s = (end_s - start_s) / len(turns)
     for number, (question, answer) in enumerate(turns):
-        _WRITTEN[question] = answer, round(start_s + (number + 0.5) * part_s, 2)
+        _WRITTEN.setdefault(question, {})[answer] = round(start_s + (number + 0.5) * part_s, 2)
     return {
         "turns": [
             {
@@ -103,11 +103,11 @@ def _chain(text: str, draw: int) -> dict[str, Any]:
 
 def _checks(turns: list[tuple[str, str]]) -> list[dict[str, Any]]:
     """A judge who finds a turn true if it answers as the writer did, or if no writer wrote about it."""
-    answers = {answer for answer, _ in _WRITTEN.values()}
+    written = {answer for answers in _WRITTEN.copy().values() for answer in answers.copy()}
     found = []
     for number, (question, answer) in enumerate(turns, start=1):
-        right, at_s = _WRITTEN.get(question, (None, None))
-        true = answer == right if right is not None else answer not in answers
+        right = _WRITTEN.get(question, {})
+        true, at_s = (answer in right if right else answer not in written), right.get(answer)
         seen = "It is seen as it is told." if true else "Something else is seen."
         verdict = "supported" if true else "contradicted"
         found.append({"number": number, "seen": seen, "at_s": at_s, "faults": [], "verdict": verdict})
@@ -310,7 +310,7 @@ def _dialogue(text: str, draw: int) -> dict[str, Any]:
         shown = one[3] == "video" and one[2] not in ("Answer Refusal", "Summary") and moments
         start_s = moments[place % len(moments)] if shown else None
         span = {"start_s": start_s, "end_s": start_s}
-        _WRITTEN[one[0]] = one[1], start_s
+        _WRITTEN.setdefault(one[0], {})[one[1]] = start_s
         replied.append(dict(zip(keys, one, strict=True)) | span)
     return {"rounds": replied}
 

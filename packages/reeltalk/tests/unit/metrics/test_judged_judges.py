@@ -4,11 +4,12 @@ import pytest
 
 from reeltalk.metrics.constant_replies import FEWEST, ConstantReplies
 from reeltalk.metrics.tracked_things import SupportedTurn, compare_with_tracks
-from reeltalk.schema.dialogue import Linkage, Turn, TurnRef
-from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.metrics.turn_checks import measure_quality, quality_sentences
+from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.gates import ELSEWHERE, GateOutcome, GateResult
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Box, Sighting
-from reeltalk.schema.record import EntityId, VideoId
+from reeltalk.schema.record import ChainId, EntityId, VideoId
 
 MODEL = {"writer": "model:tiny#1"}
 
@@ -73,3 +74,17 @@ def test_tracked_objects_bear_out_what_a_judge_says() -> None:
     assert first.startswith("Beside tracked objects: 2 of 3 things that a judge names")
     assert "1 of 2 counts" in second
     assert compare_with_tracks(turns, {}) is None
+
+
+def test_a_turn_that_a_judge_supports_by_a_moment_elsewhere_is_not_verified() -> None:
+    why = "the judge sees it at 1.0 s, outside the stated evidence, 5.0 to 6.0 s"
+    extra = {"verdicts": ["supported"], "judges": ["tiny"], "moment_s": 1.0, ELSEWHERE: True}
+    gate = GateResult(
+        gate="chains:verified", unit="chain", unit_id="c", turn_index=0, outcome=GateOutcome.FLAGGED, reason=why,
+        extra=extra,
+    )  # fmt: skip
+    chain = QAChain(id=ChainId("c"), video_id=VideoId("v"), turns=(Turn(question="Who?", references=("Ann.",)),))
+    said = list(quality_sentences(measure_quality([chain], [gate])))
+    assert any(line.startswith("0 % (1 turn, 1 video) of the turns passed") for line in said)
+    assert any(line.startswith("Not verified: 1 of 1 turns that a judge supports by a moment outside") for line in said)
+    assert "Not checked: whether tiny would have noticed a wrong turn." in said
