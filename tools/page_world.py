@@ -33,6 +33,8 @@ from reeltalk_household.writer.graph_writer import GraphWriter
 SAMPLES: Final = ROOT / "tests" / "samples"
 ENDPOINT: Final = "http://localhost:8000/v1"
 """The address that pages write for a server of one's own."""
+LAPTOPS: Final = ("http://localhost:11434/v1", "http://localhost:8080/v1")
+"""Those of Ollama and llama.cpp."""
 
 SMALLER: Final[dict[tuple[str, ...], dict[str, str]]] = {
     ("world", "film"): {
@@ -76,7 +78,7 @@ class World:
 
     def adapt(self, arguments: list[str], where: Path = Path()) -> list[str]:
         """The arguments that are run in a folder in place of those written."""
-        adapted = [argument.replace(ENDPOINT, self.base_url) for argument in arguments]
+        adapted = [self.base_url if argument in (ENDPOINT, *LAPTOPS) else argument for argument in arguments]
         smaller = SMALLER
         if adapted[:2] == ["world", "film"] and "--test-houses" not in adapted:
             if not (where / adapted[adapted.index("--into") + 1]).exists():

@@ -36,8 +36,9 @@ MOST = {
 OF_OTHERS = {
     *("--help", "--log-dir", "--details", "--full", "--write"),
     *("--limit-mm-per-prompt", "--enable-prefix-caching", "--data-parallel-size"),
+    *("--mmproj", "--parallel", "--max-num-seqs"),
 }
-"""Options of inspect_ai, pytest, vLLM and scripts of the repository that pages name beside ours."""
+"""Options of inspect_ai, pytest, vLLM, llama.cpp and scripts of the repository that pages name beside ours."""
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -236,7 +236,8 @@ def test_a_server_that_sends_requests_away_is_asked_by_fewer_at_a_time(
         found = attempt(capsys, *evaluating(bench, server, tmp_path / "run", "--connections", 20))
     assert found.code in (0, 1)
     assert accounted(read_run(tmp_path / "run"), 400)["answered"] > 200
-    assert max(at_once[200:]) < max(at_once[:200])
+    # Four fifths of what is allowed: without refusals all twenty would come at once.
+    assert max(at_once[200:]) <= 16
     print(f"at once: {max(at_once[:100])} at first, {max(at_once[-100:])} in the end, of {len(at_once)} requests")
 
 

@@ -239,9 +239,10 @@ class LimitSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     connections: Count = 20
-    """Dialogues, and requests to a server, at a time; fewer requests if the server says that it gets too many."""
+    """Most dialogues, and requests to a server, at a time. A server gets few at first, and more while it answers them
+    side by side."""
     timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 120.0
-    """Longest wait for one reply."""
+    """Longest wait for one reply; it begins anew with each reply to a request that was sent before."""
     max_retries: Annotated[int, Field(ge=0)] = 5
     """Minimum number of times that a request is sent again after a transient failure; 0 for never."""
     give_up_after_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0

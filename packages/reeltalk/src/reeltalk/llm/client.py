@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from reeltalk.errors import ModelError
 from reeltalk.llm.budget import Budget
-from reeltalk.llm.connections import Connections
+from reeltalk.llm.connections import CUT, HALF, Connections
 from reeltalk.llm.model import Endpoint, Message, Reply, check_prices
 from reeltalk.llm.retrying import Breaker, RetryPolicy, TransientError, final_error
 from reeltalk.llm.wire import (
@@ -94,22 +94,25 @@ class ModelClient:
             BudgetError: A limit would be passed.
         """
         request, connections = Request(messages, schema, sample), self.connections
-        async with connections or contextlib.nullcontext():
-            while True:
+        while True:
+            # Whoever waits before it asks again takes no place from others.
+            if request.wait_s:
+                await self._pause(request.wait_s)
+            async with connections.place() if connections is not None else contextlib.nullcontext() as place:
                 try:
                     reply = await self.attempt(request)
                 except TransientError as error:
-                    if connections is not None and isinstance(error, RateLimitedError):
-                        connections.cut()
+                    if connections is not None and (isinstance(error, RateLimitedError) or error.kind == "time-out"):
+                        connections.cut(HALF if error.kind == "time-out" else CUT)
                     if not self.should_retry(request, error):
                         raise final_error(error, request.times) from None
                 else:
                     if connections is not None and request.times == 1:
-                        connections.grow()
+                        connections.grow(place)
                     return reply
 
     async def attempt(self, request: Request) -> Reply:
-        """Send a request once, after the wait that its last failure requires.
+        """Send a request once.
 
         Raises:
             TransientError: It failed; `should_retry` says whether to send it again.
@@ -117,8 +120,6 @@ class ModelClient:
             OutageError: The server fails for every request.
             BudgetError: A limit would be passed.
         """
-        if request.wait_s:
-            await self._pause(request.wait_s)
         if self.breaker.is_untried:
             await asyncio.to_thread(self.breaker.check)
         self.breaker.check()

@@ -1,11 +1,11 @@
 """Models of inspect_ai's providers. Importing inspect_ai is slow: import this module only for such a model."""
 
-import asyncio
 import time
 from collections.abc import Sequence
 from typing import Any, Final
 
 from reeltalk.errors import OF_ONE_REQUEST, MissingExtraError, ModelError
+from reeltalk.llm.connections import Queue
 from reeltalk.llm.dialect import Dialect, DialectLearner, DialectStore, schema_name
 from reeltalk.llm.model import INSPECT, Endpoint, Message, Reply
 from reeltalk.llm.retrying import TransientError
@@ -85,6 +85,7 @@ class InspectSender:
         if hasattr(client, "max_retries"):
             client.max_retries = 0
         self._timeout_s = None if batch else endpoint.timeout_s
+        self._queue = Queue()
 
     @property
     def sampling(self) -> dict[str, Json]:
@@ -105,7 +106,7 @@ class InspectSender:
             asked["response_format"] = plain
         began_s = time.monotonic()
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with self._queue.reply_within(self._timeout_s):
                 output: Any = await self.api.generate(
                     [chat_message(message) for message in messages], [], "none", config
                 )

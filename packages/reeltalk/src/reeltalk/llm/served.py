@@ -97,6 +97,14 @@ class ServedModel:
         """Temperature, longest reply and seed as they are sent."""
         return self.client.sender.sampling
 
+    @property
+    def at_a_time(self) -> str | None:
+        """How many requests at a time its server was sent, in words; None if it was sent none, or may be sent one."""
+        connections = self.client.connections
+        if connections is None or connections.most == 1 or self.asked == self.kept:
+            return None
+        return f"{self.name} was asked {connections.best:,} at a time, of {connections.most:,} allowed by --connections"
+
     async def ask(
         self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
     ) -> Reply:
@@ -171,7 +179,7 @@ def create_served_model(
         endpoint: The model.
         sender: Sends the requests.
         store: Stores the replies.
-        connections: Most requests at a time; fewer after the server received too many requests.
+        connections: Most requests at a time; fewer at first, and after the server received too many.
         budget: Limits; every request counts, retries too.
         picture: Returns the JPEG files for the references that messages hold in place of pictures.
         sees_images: True if the model takes pictures.

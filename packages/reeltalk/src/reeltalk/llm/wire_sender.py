@@ -17,6 +17,7 @@ import httpx2
 import openai
 
 from reeltalk.errors import OF_ONE_REQUEST, ModelError
+from reeltalk.llm.connections import Queue
 from reeltalk.llm.dialect import DialectLearner, DialectStore
 from reeltalk.llm.model import Endpoint, Message
 from reeltalk.llm.retrying import TransientError, retry_after
@@ -92,7 +93,8 @@ def openai_client(endpoint: Endpoint, api_key: str | None, *, connect_s: float =
     return openai.AsyncOpenAI(
         api_key=api_key or "none",
         base_url=urlunsplit(address._replace(netloc=host)),
-        timeout=httpx2.Timeout(endpoint.timeout_s, connect=min(connect_s, endpoint.timeout_s)),
+        # The sender limits the time of a reply, and knows of queues.
+        timeout=httpx2.Timeout(endpoint.timeout_s, connect=min(connect_s, endpoint.timeout_s), read=None),
         max_retries=0,
         http_client=http_client,
     )
@@ -175,6 +177,7 @@ class WireSender:
         self._client: Any = None
         self._open: AsyncGenerator[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._queue = Queue()
 
     @property
     def sampling(self) -> dict[str, Json]:
@@ -207,7 +210,7 @@ class WireSender:
         first_token_s: float | None = None
         tokens: tuple[int | None, int | None] = (None, None)
         try:
-            async with asyncio.timeout(self.endpoint.timeout_s):
+            async with self._queue.reply_within(self.endpoint.timeout_s):
                 if self.stream:
                     answer, first_token_s = await self._streamed(client, fields, began_s)
                 else:
@@ -323,8 +326,10 @@ def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) 
         problem = f"{where} answered {status}: {scrub(words_of_body(error.body) or error.message, secrets)}"
         if (what := failure_of_request(status, f"{error.message} {error.body}")) is not None:
             return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, of_request=True), True
-        if status == 429:
-            return RateLimitedError(problem, kind="busy", wait_s=retry_after(error.response.headers)), True
+        if status in (429, 503):
+            # Ollama answers 503 once its queue is full, and many proxies do.
+            busy = RateLimitedError(problem, kind="busy", wait_s=retry_after(error.response.headers))
+            return busy, status == 429
         if status in PASSING_STATUS or status >= 500:
             return TransientError(
                 problem, kind=kind_of_status(status), wait_s=retry_after(error.response.headers)

@@ -255,6 +255,8 @@ class Usage:
     """Peak memory in bytes, if the model that answers runs on this machine."""
     judged_by: Mapping[ReplyOrigin, int] = field(default_factory=dict)
     """Number of replies of the judge by who gave them."""
+    at_a_time: tuple[str, ...] = ()
+    """How many requests at a time each server was sent, in words."""
 
     @classmethod
     def of(cls, budget: Budget, player: Any, judge: Any) -> "Usage":
@@ -267,7 +269,8 @@ class Usage:
         """
         kept = sum(model.kept for model in (player, judge) if model is not None)
         peak_memory = player.peak_memory() if player is not None and player.peak_memory is not None else None
-        return cls(budget.spent, kept, peak_memory, judge.origins if judge is not None else {})
+        at_a_time = tuple(said for model in (player, judge) if model is not None and (said := model.at_a_time))
+        return cls(budget.spent, kept, peak_memory, judge.origins if judge is not None else {}, at_a_time)
 
 
 @dataclass(frozen=True, repr=False)
@@ -286,6 +289,8 @@ class RunReport(HasOverview):
     """Why turns have no answer or no score, the most frequent reasons first, with their counts."""
     can_retry: bool = False
     """True if a repeated request may succeed."""
+    at_a_time: tuple[str, ...] = ()
+    """How many requests at a time each server was sent, in words."""
 
     def value(self, metric: str, model: str | None = None) -> float | None:
         """A number of the run's summary; None if it could not be scored.
@@ -315,7 +320,7 @@ class RunReport(HasOverview):
         found = run_standings(self.run) if self.run.summary else None
         standings = ["", *standing_lines(found, self.run), ""] if found is not None else []
         following = next_command(self.run, found, can_retry=self.can_retry)
-        return [*standings, f"run: {self.run.path}", *self.failures, following]
+        return [*standings, *self.at_a_time, f"run: {self.run.path}", *self.failures, following]
 
     def __str__(self) -> str:
         return "\n".join(self.end_lines()).strip()
@@ -396,7 +401,9 @@ def finish(
     spent = usage.spent
     asked = f"asked: {spent}, {usage.kept:,} replies were kept from before"
     done = _report(Run(folder.path, info, summary, curves), evaluation.counts, failures.with_empty_answers(summary))
-    return dataclasses.replace(done, text=(*done.text, asked)) if spent.calls or spent.unreached or usage.kept else done
+    if spent.calls or spent.unreached or usage.kept:
+        done = dataclasses.replace(done, text=(*done.text, asked))
+    return dataclasses.replace(done, at_a_time=usage.at_a_time)
 
 
 def origins_of(turns: Iterable[Mapping[str, Any]]) -> Counter[ReplyOrigin]:
