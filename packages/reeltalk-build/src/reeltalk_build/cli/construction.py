@@ -104,7 +104,9 @@ def construct(
         Forecast the requests to a language model, their tokens and their cost; send and write nothing.
     """
     if sheet is not None or apply:
-        if settings != CONSTRUCT_DEFAULTS.model_copy(update={"seed": settings.seed}) or asking != ASK_DEFAULTS:
+        # Options in groups are of a class of their own, and models of different classes are never equal.
+        given = {**settings.model_dump(), "seed": CONSTRUCT_DEFAULTS.seed}
+        if given != CONSTRUCT_DEFAULTS.model_dump() or asking.model_dump() != ASK_DEFAULTS.model_dump():
             raise SettingError("--sheet and --apply take no other options of this command but --seed")
         if plan or steps or rubrics or writer != "graph":
             raise SettingError("--sheet and --apply construct nothing; leave out --writer, --steps, --plan")

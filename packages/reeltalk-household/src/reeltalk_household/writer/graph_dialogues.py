@@ -73,7 +73,6 @@ from reeltalk_household.writer.graph_checklists import GraphRound, Statement, st
 from reeltalk_household.writer.graph_premises import FalsePremise, false_premises, missing_premises
 from reeltalk_household.writer.graph_references import is_ambiguous, others_of_two, recorded
 from reeltalk_household.writer.graph_summaries import (
-    LIMITS,
     Consequence,
     Sentence,
     event_clause,
@@ -588,10 +587,7 @@ class DialogueMaker:
         if not told:
             return False
         kept = important_events(events)
-        slots = {
-            "limit": phrases.number(max(len(told), LIMITS[0])),
-            "says": " ".join(sentence.text for sentence in told),
-        }
+        slots = {"says": " ".join(sentence.text for sentence in told)}
         return self._speak(
             "summary",
             Task.CONTENT_SUMMARY,
