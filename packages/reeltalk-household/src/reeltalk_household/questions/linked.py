@@ -265,7 +265,7 @@ def _recalled(scenes: _Scenes) -> Iterator[Question]:
     there = [event for event in told if event.from_room == room]
     if room is not None and there and any(e.from_room != room for e in scenes.story.events[there[-1].order :]):
         made = _act("linked_room", there[-1], scenes, room=room)
-        yield replace(made, slots=made.slots | {"room": plain_name(room)})
+        yield replace(made, slots={**made.slots, "room": plain_name(room)})
 
 
 def _held(scenes: _Scenes) -> Iterator[Question]:
