@@ -292,7 +292,7 @@ THAT: Final = "that person"
 """Words for the person who is the answer before."""
 TIMELESS: Final = frozenset({"object_colour", "clothes_colour", "daytime", "times", "duration", "things_count"})
 """Kinds about no moment, which can be asked at any."""
-LEAST_NEEDING: Final = 0.6
+LEAST_NEEDING: Final = 0.5
 """Least share of the later turns of a chain that need the answer before, since only that names what they refer to."""
 LOOKED_AT: Final = 1000
 """Turns that the search words before it is content with the longest chain so far, or gives up."""
