@@ -69,7 +69,7 @@ def video_address(text: str) -> VideoAddress:
 
 def _video_of(folder: Path, name: str) -> VideoAddress:
     benchmark = Benchmark.open(folder)
-    videos = {video.id: video for video in benchmark.read(VIDEOS)}
+    videos = {str(video.id): video for video in benchmark.read(VIDEOS)}
     if name not in videos:
         raise BenchmarkError(f"{folder} has no video {name!r}; its videos are {', '.join([*videos][:5]) or 'none'}")
     sha256 = videos[name].sha256

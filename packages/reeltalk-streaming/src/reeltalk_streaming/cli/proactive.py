@@ -120,7 +120,9 @@ def run(
 
     _check_model(model, answering)
     opened = Benchmark.open(benchmark)
-    tried = [_settings(fps, longest_side, _number(text), refractory, None).threshold for text in _names(thresholds)]
+    tried = [
+        _settings(fps, longest_side, _number(text), refractory, None).threshold or 0.0 for text in _names(thresholds)
+    ]
     if not tried:
         raise SettingError("--thresholds names none; give some, such as 0.3,0.5,0.7")
     settings = _settings(fps, longest_side, threshold, refractory, tuned)
@@ -322,7 +324,7 @@ def _settings(
     from reeltalk_streaming.proactive.tuning import read_tuned
 
     given = {"threshold": threshold, "refractory_s": refractory}
-    chosen = {name: value for name, value in given.items() if value is not None}
+    chosen: dict[str, float | None] = {name: value for name, value in given.items() if value is not None}
     if tuned is not None:
         if chosen:
             raise SettingError("--tuned sets threshold and refractory time; leave --threshold and --refractory out")

@@ -17,7 +17,7 @@ from reeltalk.evaluation.playing.script import Script, Step
 from reeltalk.progress import CountProgress
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import no_later
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, VideoId
 from reeltalk.schema.stream import POLL, UNREAD, ProactiveTask, StreamEvent, StreamEventKind
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.event_log import EventLog
@@ -234,7 +234,7 @@ def choose_tasks(
     return found
 
 
-def _other_splits(tasks: Sequence[ProactiveTask], kinds: Sequence[str], splits: Mapping[str, str | None]) -> str:
+def _other_splits(tasks: Sequence[ProactiveTask], kinds: Sequence[str], splits: Mapping[VideoId, str | None]) -> str:
     """The splits that have tasks, and how a benchmark gets another split."""
     there = Counter(splits.get(task.video_id) or "none" for task in tasks if not kinds or task.kind in kinds)
     counts = ", ".join(f"{count:,} of {name}" for name, count in sorted(there.items()))

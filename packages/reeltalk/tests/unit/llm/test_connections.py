@@ -2,13 +2,13 @@
 
 import asyncio
 import selectors
+import time
 from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, TypeVar
 
 import pytest
 
-from reeltalk.llm import connections
 from reeltalk.llm.connections import HALF, Connections, Queue
 
 
@@ -84,7 +84,7 @@ def timed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Coroutine[Any, Any, T]],
 
     def run(task: Coroutine[Any, Any, T]) -> T:
         with asyncio.Runner(loop_factory=ClockLoop) as runner:
-            monkeypatch.setattr(connections.time, "monotonic", runner.get_loop().time)
+            monkeypatch.setattr(time, "monotonic", runner.get_loop().time)
             return runner.run(task)
 
     return run
@@ -170,6 +170,6 @@ def test_a_request_in_a_queue_is_no_failure_while_those_before_it_are_answered(
 
         # The eighth waits 7 s, longer than a reply may take. Behind a reply that never comes the next one fails, too.
         found = await asyncio.gather(*(ask() for _ in range(8)))
-        return found + await asyncio.gather(ask(), ask(hangs=True), ask())
+        return [*found, *await asyncio.gather(ask(), ask(hangs=True), ask())]
 
     assert timed(answered()) == [True] * 8 + [True, False, False]
