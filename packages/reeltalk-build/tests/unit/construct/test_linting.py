@@ -193,7 +193,8 @@ def test_a_first_question_refers_to_nothing() -> None:
 def test_a_turn_asks_one_question_and_answers_it() -> None:
     for faulty in (
         ("He takes it.", "x"), ("What is it? And where?", "x"), ("What is it?", "What do you mean?"),
-        ("What is it when", "x"), ("What is it? It was a mug.", "x"), ("Where is it?", "Twice."), ("What is it?", "so it is " * 20),
+        ("What is it when", "x"), ("What is it? It was a mug.", "x"), ("Where is it?", "Twice."),
+        ("What is it?", "so it is " * 20),
     ):  # fmt: skip
         assert found(chain(GOOD[0], faulty), "exchange") == [1]
         assert found(dialogue(Turn(question=faulty[0], references=(faulty[1],))), "exchange") == []
