@@ -543,15 +543,7 @@ _NUMBERS: Final = {
                   "first second third fourth fifth sixth seventh eighth ninth tenth")
     for number, name in enumerate(names.split(), start=1)
 }  # fmt: skip
-_CARDINAL, _ORDINAL = (
-    "one|two|three|four|five|six|seven|eight|nine|ten",
-    ("first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"),
-)
-_ROUND_NUMBER: Final = re.compile(
-    rf"\b(?:round|turn)\s+(?:no\.?\s*|number\s+)?(\d{{1,3}}|{_CARDINAL})\b|\b(?:(\d{{1,3}})(?:st|nd|rd|th)|({_ORDINAL}))\s+round\b"
-    r"|第\s*(\d{1,3}|[一二三四五六七八九十])\s*轮",
-    re.IGNORECASE,
-)
+_ROUND_NUMBER: Final = RULE_FILE.pattern("round_number")
 
 
 def _numbered(dialogue: Dialogue) -> list[tuple[int, Turn]]:
