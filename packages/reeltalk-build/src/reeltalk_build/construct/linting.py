@@ -362,9 +362,8 @@ def repeated(units: Sequence[QAChain | Dialogue]) -> Iterator[GateResult]:
     A turn recurs if its question and its answer do in the same video. A short question alone, such as *What does he do
     next?*, may be asked about any clip; but a chain is generic if more than `max_recurring` of its questions are asked
     in earlier chains of its video, and a unit if more than `max_recurring_elsewhere` are asked in one unit of another
-    video. Single turns of other videos are not compared: with
-    enough videos, true answers recur. Questions that a graph wrote are not compared either, since a graph has one form
-    for each kind of question.
+    video. Single turns of other videos are not compared: with enough videos, true answers recur. Questions that a graph
+    wrote are not compared either, since a graph has one form for each kind of question.
 
     Yields:
         A flag of the gate `lint.repeated` for each turn that recurs, and for each generic unit, with the place of the
@@ -544,15 +543,7 @@ _NUMBERS: Final = {
                   "first second third fourth fifth sixth seventh eighth ninth tenth")
     for number, name in enumerate(names.split(), start=1)
 }  # fmt: skip
-_CARDINAL, _ORDINAL = (
-    "one|two|three|four|five|six|seven|eight|nine|ten",
-    ("first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"),
-)
-_ROUND_NUMBER: Final = re.compile(
-    rf"\b(?:round|turn)\s+(?:no\.?\s*|number\s+)?(\d{{1,3}}|{_CARDINAL})\b|\b(?:(\d{{1,3}})(?:st|nd|rd|th)|({_ORDINAL}))\s+round\b"
-    r"|第\s*(\d{1,3}|[一二三四五六七八九十])\s*轮",
-    re.IGNORECASE,
-)
+_ROUND_NUMBER: Final = RULE_FILE.pattern("round_number")
 
 
 def _numbered(dialogue: Dialogue) -> list[tuple[int, Turn]]:
