@@ -108,7 +108,8 @@ class Compared(HasOverview):
         """A figure of the runs with their intervals, on the metric that ranks them."""
         from reeltalk.pages.plots import plot_leaderboard
 
-        return plot_leaderboard([row.run for row in self.comparisons.board.models])
+        runs = {row.run.path: row.run for row in self.comparisons.board.models}
+        return plot_leaderboard(list(runs.values()))
 
     def overview(self) -> Overview:
         """The verdict of each pair."""

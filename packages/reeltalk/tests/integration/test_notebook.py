@@ -88,6 +88,7 @@ def test_results_show_themselves(benchmark: Path, tmp_path: Path) -> None:
         assert plot._repr_svg_().startswith("<svg xmlns=")
         assert "var(--" not in plot.svg
     assert "later" in two.plot().svg
+    assert both.plot().svg.count("Mug") == one.plot().svg.count("Mug")
     both.plot().save(tmp_path / "board.png")
     assert (tmp_path / "board.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(SettingError, match=r"saved as \.svg"):

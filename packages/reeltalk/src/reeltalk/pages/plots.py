@@ -9,6 +9,7 @@ from reeltalk.analysis.columns import metric_title
 from reeltalk.analysis.estimates import FEW
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.standings import find_standings
+from reeltalk.analysis.values import metric_heading
 from reeltalk.errors import SettingError
 from reeltalk.pages.charts import Mark, estimate_of, interval_chart, on_paper
 from reeltalk.store.atomic import write_bytes
@@ -64,7 +65,7 @@ def plot_leaderboard(runs: Sequence[Run]) -> Plot:
         Mark(row.index, row.title, estimate_of(row.cell.row, metric) if row.cell is not None else None)
         for row in found.rows
     ]
-    return _plot(marks, f"{metric_title(metric)} on {found.videos:,} videos", metric_title(metric))
+    return _plot(marks, f"{metric_title(metric)} on {found.videos:,} videos", metric_heading(metric))
 
 
 def plot_profile(run: Run, by: str | None = None) -> Plot:
@@ -93,7 +94,7 @@ def plot_profile(run: Run, by: str | None = None) -> Plot:
         if row.by == chosen and row.model in places
     ]
     title = f"{metric_title(headline.metric)} by {str(chosen).replace('_', ' ')}"
-    return _plot(marks, title, metric_title(headline.metric))
+    return _plot(marks, title, metric_heading(headline.metric))
 
 
 def _plot(marks: Sequence[Mark], title: str, axis: str) -> Plot:
