@@ -22,8 +22,8 @@ from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
-from reeltalk_build.construct.model_writer import evidence_complaint
-from reeltalk_build.construct.replies import ChainReply, ChainTurnReply
+from reeltalk_build.construct.evidence import evidence_complaint
+from reeltalk_build.construct.replies import ChainReply, ChainTurnReply, Verdict
 from reeltalk_build.construct.revising import write_checked_chain
 from reeltalk_build.construct.verification import TurnVerdict
 from reeltalk_build.construct.writers import NO_JUDGE, ChainJudgement, Unwritten
@@ -68,7 +68,7 @@ class _Told:
         return ChainJudgement(overall=100.0, dimensions={}, turns=tuple(map(self._verdict, self._draft["turns"])))
 
     def _verdict(self, turn: Draft) -> TurnVerdict:
-        verdict = "supported" if turn.get("true", True) else "contradicted"
+        verdict: Verdict = "supported" if turn.get("true", True) else "contradicted"
         faults = () if turn.get("evidence_true", True) else ("its evidence does not show it",)
         return TurnVerdict(verdict, "what there is to see", None, faults, (verdict,), ("truthful",))
 

@@ -12,13 +12,11 @@ characters, since it has no spaces and a segmenter would be a large dependency f
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from math import ceil
 from pathlib import Path
-from sys import intern
 from typing import Final
 
 from reeltalk.errors import shorten
@@ -156,7 +154,10 @@ def _texts(unit: QAChain | Dialogue, language: Language) -> Iterator[tuple[int, 
                 # A talk about photography is about pictures, and an assistant may not know what a user asks there.
                 if turn.extra.get(ABOUT) == "topic" and name in ("wording", "declines"):
                     continue
-                if isinstance(unit, Dialogue) and name in TEXT_RULE_FILE.raw["spoken"]:
+                if (
+                    isinstance(unit, Dialogue)
+                    and name in _SPOKEN[is_graph_written(turn) or part in ("question", "remark")]
+                ):
                     continue
                 asked = " ".join(one.question for one in unit.turns[max(0, index - 1) : index + 1])
                 if any(says in reason and RULE_FILE.find(shown, asked) for shown, says in _SHOWN.items()):
@@ -164,6 +165,10 @@ def _texts(unit: QAChain | Dialogue, language: Language) -> Iterator[tuple[int, 
                 yield index, name, reason
 
 
+_SPOKEN: Final = {
+    False: frozenset(TEXT_RULE_FILE.raw["spoken"]),
+    True: frozenset([*TEXT_RULE_FILE.raw["spoken"], *TEXT_RULE_FILE.raw["spoken_by_users"]]),
+}
 _SHOWN: Final = {name: rule.says for name, rule in RULE_FILE.rules.items() if rule.says}
 
 
@@ -200,6 +205,8 @@ def _exchange(unit: QAChain | Dialogue, language: Language) -> Found:
     if isinstance(unit, Dialogue):
         return
     for index, turn in enumerate(unit.turns):
+        if is_graph_written(turn):
+            continue
         question, answer = turn.question, " ".join(turn.references[:1])
         plain = RULE_FILE.pattern("quoted").sub("“”", question).strip()
         marks = plain.count("?") + plain.count("？")
@@ -211,8 +218,6 @@ def _exchange(unit: QAChain | Dialogue, language: Language) -> Found:
             yield index, "it asks nothing"
         elif marks and not _ENDS_WITH_A_QUESTION.search(plain):
             yield index, "it does not end with its question"
-        if is_graph_written(turn):
-            continue
         if _ENDS_WITH_A_QUESTION.search(RULE_FILE.pattern("quoted").sub("“”", answer)):
             yield index, "its answer is a question"
         if (words := len(text_words(answer))) > MOST_WORDS[language]:
@@ -267,7 +272,7 @@ def _sense(unit: QAChain | Dialogue, _: Language) -> Found:
 def _duplicates(unit: QAChain | Dialogue, _: Language) -> Found:
     for index, turn in enumerate(unit.turns):
         # *How often?* may be asked about many things.
-        if turn.extra.get(ABOUT) == "chat" or len(text_words(turn.question)) < _FEWEST_TOPICS:
+        if turn.extra.get(ABOUT) == "chat" or len(text_words(turn.question)) < 3:
             continue
         for before, earlier in enumerate(unit.turns[:index]):
             if normalise(turn.question) == normalise(earlier.question):
@@ -357,15 +362,14 @@ def repeated(units: Sequence[QAChain | Dialogue]) -> Iterator[GateResult]:
     A turn recurs if its question and its answer do in the same video. A short question alone, such as *What does he do
     next?*, may be asked about any clip; but a chain is generic if more than `max_recurring` of its questions are asked
     in earlier chains of its video, and a unit if more than `max_recurring_elsewhere` are asked in one unit of another
-    video. Single turns of other videos are not compared: with
-    enough videos, true answers recur. Questions that a graph wrote are not compared either, since a graph has one form
-    for each kind of question.
+    video. Single turns of other videos are not compared: with enough videos, true answers recur. Questions that a graph
+    wrote are not compared either, since a graph has one form for each kind of question.
 
     Yields:
         A flag of the gate `lint.repeated` for each turn that recurs, and for each generic unit, with the place of the
         earlier one.
     """
-    told = _Told(units)
+    told = _Told()
     for unit in units:
         for index, reason in told.recurring(unit, lambda seen: f"{seen.unit_id}, question {seen.number}"):
             yield Subject.of(unit).gate(f"{GATE}.repeated", GateOutcome.FLAGGED, reason, turn=index)
@@ -383,7 +387,7 @@ def repeats_of(unit: QAChain | Dialogue, earlier: Sequence[QAChain | Dialogue]) 
         The index of each turn that repeats one, and a reason. If the draft as a whole is generic, these are all of its
         questions that were asked before.
     """
-    told = _Told([*earlier, unit])
+    told = _Told()
     for one in earlier:
         told.add(one)
     found = list(told.recurring(unit, lambda seen: shorten(seen.question)))
@@ -407,36 +411,24 @@ class _Seen:
 
 
 class _Told:
-    """Turns of earlier units, found again by their words."""
+    """Turns of earlier units, found again by what they speak of and how they ask."""
 
-    def __init__(self, units: Iterable[QAChain | Dialogue]) -> None:
-        of_questions: Counter[str] = Counter()
-        of_turns: Counter[str] = Counter()
-        self._left: Counter[str] = Counter()
-        for unit in units:
-            self._left[unit.video_id] += 1
-            for turn in filter(_is_compared, unit.turns):
-                of_questions.update(_recurring_words(turn.question))
-                of_turns.update(_turn_words(turn))
-        self._questions = _Alike(of_questions)
-        # Whole turns are compared with those of their own video, and forgotten after its last unit.
-        self._turns: defaultdict[str, _Alike] = defaultdict(lambda: _Alike(of_turns))
+    def __init__(self) -> None:
+        # By hash, since the words of a million turns would fill the memory.
+        self._questions: defaultdict[int, list[_Seen]] = defaultdict(list)
+        self._turns: dict[int, _Seen] = {}
 
     def add(self, unit: QAChain | Dialogue) -> None:
-        self._left[unit.video_id] -= 1
         for index, turn in enumerate(unit.turns):
             if _is_compared(turn):
                 seen = _Seen(unit.video_id, unit.id, index + 1, turn.question)
-                self._questions.add(_recurring_words(turn.question), topic_words(turn.question), seen)
-                self._turns[unit.video_id].add(_turn_words(turn), _topics(turn), seen)
-        if not self._left[unit.video_id]:
-            self._turns.pop(unit.video_id, None)
+                self._turns.setdefault(hash((unit.video_id, _asks(turn), _says(turn))), seen)
+                if len(places := self._questions[hash(_asks(turn))]) < _MOST_PLACES:
+                    places.append(seen)
 
     def asked(self, turn: Turn) -> list[_Seen]:
         """The earlier turns with the question of a turn, in order."""
-        if not _is_compared(turn):
-            return []
-        return self._questions.find(_recurring_words(turn.question), topic_words(turn.question))
+        return self._questions.get(hash(_asks(turn)), []) if _is_compared(turn) else []
 
     def recurring(self, unit: QAChain | Dialogue, place: Callable[[_Seen], str]) -> Iterator[tuple[int | None, str]]:
         """The turns of a unit that recur, and last, without an index, the unit if it is generic."""
@@ -447,10 +439,10 @@ class _Told:
             asked += [seen for seen in again if seen.video_id == unit.video_id][:1]
             elsewhere.update({seen.unit_id for seen in again if seen.video_id != unit.video_id})
             # "Yes." to "Did he sit?" says too little to be a repetition.
-            if not _is_compared(turn) or len(_topics(turn)) < _FEWEST_TOPICS:
+            if not _is_compared(turn) or len(topic_words(" ".join((turn.question, *turn.references[:1])))) < 3:
                 continue
-            if told := self._turns[unit.video_id].find(_turn_words(turn), _topics(turn)):
-                yield index, f"it asks and answers the same as {place(told[0])}"
+            if told := self._turns.get(hash((unit.video_id, _asks(turn), _says(turn)))):
+                yield index, f"it asks and answers the same as {place(told)}"
         of = len(unit.turns)
         if isinstance(unit, QAChain) and len(asked) > MOST_RECURRING * of:
             yield None, f"{len(asked)} of its {of} questions are asked in earlier chains, first: {place(asked[0])}"
@@ -459,48 +451,8 @@ class _Told:
             yield None, f"{count} of its {of} questions are asked in {one}, about another video"
 
 
-_FEWEST_TOPICS: Final = 3
 _MOST_PLACES: Final = 50
 """Most places that are kept of one text, so that a question that every unit asks does not slow the search."""
-
-
-_Words = tuple[str, ...]
-
-
-class _Alike:
-    """Texts as sets of words; finds those that are similar to another and speak of the same things."""
-
-    def __init__(self, times: Counter[str]) -> None:
-        self._times = times
-        # As tuples, since sets take several times as much memory.
-        self._places: dict[tuple[_Words, _Words], list[_Seen]] = {}
-        self._by_word: dict[str, list[tuple[_Words, _Words]]] = {}
-
-    def add(self, words: frozenset[str], topics: frozenset[str], seen: _Seen) -> None:
-        if not words:
-            return
-        text = tuple(sorted(map(intern, words))), tuple(sorted(map(intern, topics)))
-        places = self._places.setdefault(text, [])
-        if not places:
-            for word in self._prefix(words):
-                self._by_word.setdefault(word, []).append(text)
-        if len(places) < _MOST_PLACES:
-            places.append(seen)
-
-    def find(self, words: frozenset[str], topics: frozenset[str]) -> list[_Seen]:
-        near = dict.fromkeys(text for word in self._prefix(words) for text in self._by_word.get(word, ()))
-        return [seen for text in near if _is_like(words, topics, *text) for seen in self._places[text]]
-
-    def _prefix(self, words: frozenset[str]) -> list[str]:
-        """The rarest words, of which texts that are alike share one."""
-        ordered = sorted(words, key=lambda word: (self._times[word], word))
-        return ordered[: len(ordered) - ceil(LEAST_OVERLAP * len(ordered)) + 1]
-
-
-def _is_like(words: frozenset[str], topics: frozenset[str], other: _Words, other_topics: _Words) -> bool:
-    # One may say more than the other, but nothing else in its place.
-    speaks_of_the_same = topics.issubset(other_topics) or topics.issuperset(other_topics)
-    return speaks_of_the_same and len(words.intersection(other)) >= LEAST_OVERLAP * len(words.union(other))
 
 
 def _is_compared(turn: Turn) -> bool:
@@ -508,19 +460,17 @@ def _is_compared(turn: Turn) -> bool:
     return not (is_graph_written(turn) or turn.extra.get(ABOUT) == "chat" or is_labelled(turn, Task.CONTENT_SUMMARY))
 
 
-def _recurring_words(text: str) -> frozenset[str]:
-    return frozenset(_PERSONS.get(word, word) for word in text_words(text))
+def _asks(turn: Turn) -> frozenset[str]:
+    """What a question speaks of, with its question words; persons are alike."""
+    words = {_PERSONS.get(word, word) for word in text_words(turn.question)}
+    return topic_words(" ".join(sorted(words))) | {f"? {word}" for word in words & _QUESTION_WORDS}
 
 
-def _turn_words(turn: Turn) -> frozenset[str]:
-    answer = _recurring_words(" ".join(turn.references[:1]))
-    return frozenset(f"q {word}" for word in _recurring_words(turn.question)) | {f"a {word}" for word in answer}
+def _says(turn: Turn) -> frozenset[str]:
+    return topic_words(" ".join(_PERSONS.get(word, word) for word in text_words(" ".join(turn.references[:1]))))
 
 
-def _topics(turn: Turn) -> frozenset[str]:
-    return topic_words(" ".join((turn.question, *turn.references[:1])))
-
-
+_QUESTION_WORDS: Final = frozenset("who whom whose what which when where why how not no after before".split())
 _PERSONS: Final = {"she": "he", "they": "he", "her": "his", "their": "his", "him": "his", "them": "his", "woman": "man"}
 
 
@@ -593,15 +543,7 @@ _NUMBERS: Final = {
                   "first second third fourth fifth sixth seventh eighth ninth tenth")
     for number, name in enumerate(names.split(), start=1)
 }  # fmt: skip
-_CARDINAL, _ORDINAL = (
-    "one|two|three|four|five|six|seven|eight|nine|ten",
-    ("first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"),
-)
-_ROUND_NUMBER: Final = re.compile(
-    rf"\b(?:round|turn)\s+(?:no\.?\s*|number\s+)?(\d{{1,3}}|{_CARDINAL})\b|\b(?:(\d{{1,3}})(?:st|nd|rd|th)|({_ORDINAL}))\s+round\b"
-    r"|第\s*(\d{1,3}|[一二三四五六七八九十])\s*轮",
-    re.IGNORECASE,
-)
+_ROUND_NUMBER: Final = RULE_FILE.pattern("round_number")
 
 
 def _numbered(dialogue: Dialogue) -> list[tuple[int, Turn]]:
