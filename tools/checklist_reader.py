@@ -13,6 +13,10 @@ from reeltalk.schema.dialogue import Checklist, Dialogue, Turn
 from reeltalk_household.writer.graph_checklists import item_forms
 
 FIXED = "A definite wrong answer."
+_NEGATIONS = (
+    (" does not ", " does "), (" is not ", " is "), (" cannot ", " can "),
+    (": nobody ", ": somebody "), (": no ", ": a "),
+)  # fmt: skip
 _DENIES = re.compile(r"\bit is not (?:true|so) that\b", re.IGNORECASE)
 
 
@@ -95,9 +99,12 @@ def score(checklist: Checklist, answer: str) -> float:
 
 def negated(reference: str) -> str:
     """The negated reference, as far as a rule can negate it."""
-    for yes, no in ((" does not ", " does "), (" is not ", " is "), (" cannot ", " can ")):
-        if yes in reference:
-            return reference.replace(yes, no)
+    said = reference
+    # A refusal says the same twice: "That is not in the video: nobody jumps."
+    for no, yes in _NEGATIONS:
+        said = said.replace(no, yes)
+    if said != reference:
+        return said
     for old, new in (("Yes: ", "No: it is not so that "), ("No: ", "Yes: it is not so that ")):
         if reference.startswith(old):
             return new + reference.removeprefix(old)

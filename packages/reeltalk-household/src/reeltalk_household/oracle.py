@@ -27,7 +27,7 @@ from reeltalk_build.graph.reading import read_activity
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.asking import stories
 from reeltalk_household.questions.checking import Checker, checks, linked_checks
-from reeltalk_household.questions.linked import linked_questions
+from reeltalk_household.questions.linked import linked_questions, scene_questions
 from reeltalk_household.questions.question import Question, act_phrase, told_clause
 from reeltalk_household.questions.questions import questions
 from reeltalk_household.questions.wording import fill_form, form_of, forms_of
@@ -183,9 +183,10 @@ class _Part:
         if seed not in self._pools:
             draw = _Everything(seed) if isinstance(seed, float) else None
             self._pools[seed] = questions(self._story, seed=int(seed), draw=draw)
-            if seed == 0 and len(self._graphs) > 1:
-                boundary = len(Story(self._graphs[:-1]).events)
-                self._pools[seed] += linked_questions(self._story, boundary)
+            if seed == 0:
+                boundary = sum(event.part < len(self._graphs) - 1 for event in self._story.events)
+                self._pools[seed] += scene_questions(self._story, boundary)
+                self._pools[seed] += linked_questions(self._story, boundary) if boundary else ()
         return self._pools[seed]
 
     def find(self, seen: TurnInput) -> Question | None:

@@ -36,7 +36,7 @@ from reeltalk_build.construct.writers import Unwritten
 from reeltalk_household.questions.asking import stories
 from reeltalk_household.questions.checking import Checker
 from reeltalk_household.questions.wording import forms
-from reeltalk_household.writer.graph_chains import MOST_NEIGHBOURS, NEIGHBOURS
+from reeltalk_household.writer.graph_chains import MOST_NEIGHBOURS_OF_CHAIN, NEIGHBOURS
 from reeltalk_household.writer.graph_checklists import statement_forms
 from reeltalk_household.writer.graph_writer import GraphWriter
 
@@ -87,7 +87,7 @@ def test_chains_have_five_or_six_open_turns_each_resting_on_the_one_before(const
         assert all(refers_back(turn) and resolves(before, turn) for before, turn in pairwise(chain.turns))
         assert all("REF" in turn.labels["vdact.question_type"] for turn in chain.turns[1:])
         assert not any(turn.extra["answer_type"] == "yes_no" for turn in chain.turns)
-        assert sum(turn.extra["kind"] in NEIGHBOURS for turn in chain.turns) <= MOST_NEIGHBOURS
+        assert sum(turn.extra["kind"] in NEIGHBOURS for turn in chain.turns) <= MOST_NEIGHBOURS_OF_CHAIN
         assert all(turn.options is None for turn in chain.turns)
         texts = [turn.question for turn in chain.turns]
         assert len(set(texts)) == len(texts)

@@ -109,6 +109,8 @@ def test_every_kind_has_forty_forms_that_differ_by_more_than_a_pronoun(kind: str
     texts = [bare(form.text) for form in all_forms(kind)]
     assert len(set(texts)) == len(texts) >= 40
     assert len({form.name for form in all_forms(kind)}) == len(texts)
+    for ref in (False, True):
+        assert len({bool(forms_of(kind, split, ref=ref)) for split in SPLITS}) == 1, "all splits can ask so, or none"
     assert not [form.text for form in all_forms(kind) if "[" in form.text or "|" in form.text]
 
 
