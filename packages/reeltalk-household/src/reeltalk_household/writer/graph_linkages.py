@@ -22,7 +22,7 @@ from reeltalk_build.graph.naming import pronoun_of
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.linked import DULL, linked_questions
 from reeltalk_household.questions.question import Question, event_key, story_of
-from reeltalk_household.questions.wording import LESSONS, fitting_forms, linked_forms, turn_of, word_question
+from reeltalk_household.questions.wording import LESSONS, fitting_forms, linked_forms, spoken_of, turn_of, word_question
 from reeltalk_household.writer.graph_chains import (
     THAT,
     KnownFact,
@@ -284,14 +284,7 @@ class ChainPair:
 
     def _spoken(self, question: Question) -> set[str]:
         """What *it* or *that*, *he* or *she* may mean in the next turn."""
-        own = story_of(question, self.story)
-        event = question.focus_event
-        named = (
-            question.focus_object,
-            question.focus_person,
-            None if event is None else self.name_of(own.events[event]),
-        )
-        return {name for name in named if name is not None}
+        return set(spoken_of(question, story_of(question, self.story)))
 
     def _told(self, question: Question) -> frozenset[KnownFact]:
         """Facts about the later clip that the question and its answer tell, with events by name."""
