@@ -39,7 +39,7 @@ LAPTOPS: Final = ("http://localhost:11434/v1", "http://localhost:8080/v1")
 SMALLER: Final[dict[tuple[str, ...], dict[str, str]]] = {
     ("world", "film"): {
         "--scenarios": "4", "--houses": "4", "--dev-houses": "1", "--test-houses": "1", "--max-duration-s": "75",
-        "--min-duration-s": "40", "--width-px": "320", "--fps": "2", "--seed": "7",
+        "--min-duration-s": "40", "--width-px": "320", "--fps": "2", "--seed": "10",
     },
     ("evaluate",): {"--limit": "2", "--frames": "4"},
     ("graph", "questions"): {"--per-kind": "1"},
