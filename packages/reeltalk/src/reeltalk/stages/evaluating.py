@@ -36,7 +36,7 @@ from reeltalk.metrics.uncertainty import wilson
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.paths import WALK, PathStatistics
-from reeltalk.schema.runs import CONTROLS, JUMPS, SELECTED, Control, left_out_sentence
+from reeltalk.schema.runs import CONTROLS, JUMPS, SELECTED, Control
 from reeltalk.stages.run import (
     EvaluationCommand,
     RunReport,
@@ -114,8 +114,7 @@ def evaluate(
         )
     selection = select_turns(benchmark.stored_content(), config.play.only)
     chosen = scripts_of(selection, config.play, limit=config.limit)
-    if left_out := left_out_of_play(selection, config.play):
-        hints.append(left_out_sentence(config.play.only, left_out))
+    left_out = left_out_of_play(selection, config.play)
     turns = (step.turn for script in chosen for step in script.steps)
     evaluation = _Evaluation(
         benchmark=benchmark,
