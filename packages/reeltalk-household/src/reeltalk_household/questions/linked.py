@@ -160,7 +160,8 @@ def _here(scenes: _Scenes) -> Iterator[Question]:
     """What somebody does, takes and says first in a scene, and does last."""
     told = [event for event in scenes.after if event.action not in DULL]
     for kind, event in (("first_here", told[0]), ("last_here", told[-1])) if len(told) > 1 else ():
-        if event.action not in _UNTOLD:
+        # After the last act, a viewer counts walks and looks as acts, too.
+        if event.action not in _UNTOLD and (kind == "first_here" or event is scenes.after[-1]):
             yield _act(kind, event, scenes)
     takes = [event for event in scenes.after if event.action == "grab" and event.main]
     if takes:

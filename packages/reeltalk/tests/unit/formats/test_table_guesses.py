@@ -19,7 +19,7 @@ from reeltalk.schema.record import Json
 from reeltalk.stages.layouts import _read, import_questions, preview_questions
 
 SAMPLE = TESTS / "samples" / "qa"
-TABLES = TESTS / "samples" / "tables"
+TABLES = TESTS / "tables"
 """Tables that somebody wrote as others of the field keep them, without having seen the rules, and what they mean."""
 NOT_READ = {
     "15-label-studio-csv": {
