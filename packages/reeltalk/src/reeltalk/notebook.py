@@ -30,7 +30,7 @@ _LAYOUT: Final = "{desc} |{bar:30}| {percentage:3.0f} % [{elapsed} gone]"
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluated(HasOverview):
+class EvaluatedRun(HasOverview):
     """A run of one model: its numbers, its answers, and figures of them."""
 
     report: "RunReport"
@@ -83,7 +83,7 @@ class Evaluated(HasOverview):
 
 
 @dataclass(frozen=True, repr=False)
-class Compared(HasOverview):
+class ComparedRuns(HasOverview):
     """Runs that were compared in pairs, on the turns that both answered, clustered by source video."""
 
     comparisons: "Comparisons"
@@ -123,7 +123,7 @@ def evaluate(
     *,
     progress: bool = True,
     **settings: Any,
-) -> Evaluated:
+) -> EvaluatedRun:
     """Play a benchmark to a model, judge the answers, and return the run.
 
     Call it again with the same model and settings to continue after an interruption; a complete run is read.
@@ -156,10 +156,10 @@ def evaluate(
     place = Path(out) if out is not None else RUNS / re.sub(r"[^\w.-]+", "-", spec.rpartition("python:given:")[2])
     with _Bar(shown=progress) as bar:
         done = run_stage(opened, out=place, model=spec, progress=bar.show, tell=bar.tell, **settings)
-    return Evaluated(done)
+    return EvaluatedRun(done)
 
 
-def compare(*runs: "Evaluated | Run | Path | str", metrics: Sequence[str] = ()) -> Compared:
+def compare(*runs: "EvaluatedRun | Run | Path | str", metrics: Sequence[str] = ()) -> ComparedRuns:
     """Compare models on the turns that they both answered, clustered by source video.
 
     Args:
@@ -173,8 +173,8 @@ def compare(*runs: "Evaluated | Run | Path | str", metrics: Sequence[str] = ()) 
     from reeltalk.analysis.comparison import CompareSettings
     from reeltalk.stages.reporting import compare as run_stage
 
-    opened = [one.run if isinstance(one, Evaluated) else one for one in runs]
-    return Compared(run_stage(*opened, settings=CompareSettings(metrics=tuple(metrics)) if metrics else None))
+    opened = [one.run if isinstance(one, EvaluatedRun) else one for one in runs]
+    return ComparedRuns(run_stage(*opened, settings=CompareSettings(metrics=tuple(metrics)) if metrics else None))
 
 
 class _Bar:
@@ -209,4 +209,4 @@ class _Bar:
             sys.stderr.write(f"{message}\n")
 
 
-__all__ = ["Compared", "Evaluated", "compare", "evaluate"]
+__all__ = ["ComparedRuns", "EvaluatedRun", "compare", "evaluate"]

@@ -542,7 +542,7 @@ class _Search:
         # After "Who is there with him? Gabriel.", *he* could be both.
         that = named and last is not None and last[0].answer_type == "person" and question.subject == last[0].key
         if that:
-            question = called(question, THAT)
+            question = named_by(question, THAT)
         for _ in range(WORDINGS):
             self.looked_at += 1
             said = word_question(
@@ -570,7 +570,7 @@ class _Search:
         return [q for _, _, q in sorted(drawn, key=lambda d: (kinds[d[2].kind], -d[0], d[1]))]
 
 
-def called(question: Question, words: str) -> Question:
+def named_by(question: Question, words: str) -> Question:
     """The question with other words for whom it is about."""
     slots = {name: said for name, said in question.slots.items() if name != "look"}
     return replace(question, slots=slots | {"who": words})

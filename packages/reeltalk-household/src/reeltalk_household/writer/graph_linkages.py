@@ -29,11 +29,11 @@ from reeltalk_household.writer.graph_chains import (
     VideoPart,
     are_news,
     asked_facts,
-    called,
     can_be_asked,
     has_one_referent,
     known_facts,
     means_one_person,
+    named_by,
     named_facts,
     people_told,
 )
@@ -475,7 +475,7 @@ def _draft(pair: ChainPair, question: Question, x: int, need: str, *, split: str
             it = {"o": question.slots["it"], "O": question.slots["it"]}
             asked = replace(asked, slots={**question.slots, **it})
     if same := need == TURN and not anchored and people_told(before, pair.story) == {question.subject}:
-        asked, named = called(question, SAME), True
+        asked, named = named_by(question, SAME), True
     said_as = word_question(asked, split=split, draw=draw, rests=need == TURN and anchored, named=named)
     said_as = replace(said_as, rests=said_as.rests or (same and SAME in said_as.text.casefold()))
     if need == TURN and not anchored and not said_as.rests:

@@ -78,10 +78,9 @@ def read_spreadsheet(path: Path) -> GuessedTable:
     except ImportError:
         raise MissingExtraError("reading a spreadsheet", extra="xlsx") from None
     try:
-        with open_file(path) as stream:
-            book = calamine.load_workbook(io.BytesIO(stream.read(_MOST_BYTES)))
+        book = calamine.load_workbook(io.BytesIO(_bytes_of(path)))
         sheets = [(name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names]
-    except (calamine.CalamineError, OSError, ValueError) as error:
+    except (calamine.CalamineError, ValueError) as error:
         raise InputError(f"not a spreadsheet: {error}", file=path, hint="save it as CSV") from None
     filled = [(name, grid) for name, grid in sheets if sum(is_filled(row) for row in grid) > 1]
     if not filled:
@@ -92,6 +91,14 @@ def read_spreadsheet(path: Path) -> GuessedTable:
         found.note("only the first sheet is read", path.name, "", [name for name, _ in filled], name)
     _take_grid(found, list(enumerate(([_plain_cell(cell) for cell in row] for row in grid), start=1)))
     return found
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        with open_file(path) as stream:
+            return stream.read(_MOST_BYTES)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
 
 
 def is_filled(row: Iterable[object]) -> bool:
@@ -118,8 +125,7 @@ def read_text_table(path: Path, faults: list[InputError]) -> GuessedTable:
     Raises:
         InputError: It is empty, or its encoding cannot be told.
     """
-    with open_file(path) as stream:
-        content = stream.read(_MOST_BYTES)
+    content = _bytes_of(path)
     text, encoding = _decoded(content, path)
     lines = text.splitlines()[:_LOOKED_AT]
 
@@ -243,14 +249,13 @@ def _take_grid(found: GuessedTable, grid: list[tuple[int, list[Json]]]) -> None:
     found.header = [name for name in dict.fromkeys(header) if name]
 
 
-def read_records(path: Path, faults: list[InputError]) -> GuessedTable:
+def read_json_rows(path: Path, faults: list[InputError]) -> GuessedTable:
     """JSON, or JSON Lines, whatever the ending; an object of objects or of one list is a list of them.
 
     Raises:
         InputError: Nothing in it is an object.
     """
-    with open_file(path) as stream:
-        text = decode_text(stream.read(_MOST_BYTES), file=path)
+    text = decode_text(_bytes_of(path), file=path)
     try:
         value = parse_json(text, file=path) if path.suffix.lower() == ".json" or text.lstrip()[:1] == "[" else None
     except InputError:

@@ -25,7 +25,7 @@ from reeltalk.formats.table_forms import (
     GuessedTable,
     all_objects,
     is_filled,
-    read_records,
+    read_json_rows,
     read_spreadsheet,
     read_text_table,
 )
@@ -74,7 +74,7 @@ def guess_table(
     elif suffix in (".csv", ".tsv", ".txt"):
         found = read_text_table(path, faults)
     elif suffix in (".json", ".jsonl", ".ndjson"):
-        found = read_records(path, faults)
+        found = read_json_rows(path, faults)
     else:
         table = read_table(path, repeated=True, files=files, faults=faults)
         found = GuessedTable(path, "Parquet", table.header, table.rows)
@@ -333,7 +333,7 @@ def _may_be(found: GuessedTable, column: str, ours: str) -> bool:
         return any(_option_list(cell) for cell in cells)
     if ours.endswith("_s"):
         given = [str(cell) for cell in cells if cell not in (None, "")]
-        return 2 * sum(read_seconds(cell) is not None for cell in given) >= len(given)
+        return 2 * sum(parse_seconds(cell) is not None for cell in given) >= len(given)
     if ours == "id":
         given = [str(cell) for cell in cells if cell not in (None, "")]
         return len(set(given)) == len(given)
@@ -384,7 +384,7 @@ _MINUTES: Final = re.compile(
 _BETWEEN: Final = re.compile(r"\s?(?:-->|[-\u2013\u2014~]|to|bis)\s?", re.IGNORECASE)
 
 
-def read_seconds(text: str) -> float | None:
+def parse_seconds(text: str) -> float | None:
     """Seconds from a time as people write it: `0:05`, `1:02:03.5`, `12,5`, `1 min 5 s`; None for another text."""
     plain = text.translate(_UNITS).strip().lstrip("~≈").strip()
     if match := _CLOCK.fullmatch(plain):
@@ -418,7 +418,7 @@ def _span(value: Any) -> tuple[float, float] | None:
         parts = [parts[0], parts[0]]
     if not isinstance(parts, list | tuple) or len(parts) != 2:
         return None
-    start, end = (read_seconds(str(part)) for part in parts)
+    start, end = (parse_seconds(str(part)) for part in parts)
     return None if start is None or end is None or end < start else (start, end)
 
 
@@ -565,9 +565,9 @@ def _mend_time(found: GuessedTable, row: TableRow, column: str, in_minutes: bool
         return
     text = given.strip()
     if in_minutes and re.fullmatch(r"\d{1,2}:\d{2}:00", text):
-        seconds, why = read_seconds(text[:-3]), "hours and minutes of a spreadsheet as minutes and seconds"
+        seconds, why = parse_seconds(text[:-3]), "hours and minutes of a spreadsheet as minutes and seconds"
     else:
-        seconds, why = read_seconds(text), "a time as seconds"
+        seconds, why = parse_seconds(text), "a time as seconds"
     try:
         float(text)
     except ValueError:

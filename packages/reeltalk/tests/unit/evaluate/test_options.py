@@ -23,6 +23,7 @@ PLAYING: Final[dict[str, dict[str, Any]]] = {
     "units": {"units": ("chain",)},
     "split": {"split": "dev"},
     "tasks": {"tasks": ("tool",)},
+    "only": {"only": "all"},
     "rounds": {"rounds": "mt-video-bench"},
     "rejump": {"mode": "streaming", "rejump": 3},
     "epochs": {"epochs": 3},

@@ -13,7 +13,7 @@ from places import TESTS
 
 from reeltalk.errors import InputError, MissingExtraError, ReeltalkError
 from reeltalk.formats.qa import QuestionTable, read_questions
-from reeltalk.formats.table_guesses import read_seconds
+from reeltalk.formats.table_guesses import parse_seconds
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.record import Json
 from reeltalk.stages.layouts import _read, import_questions, preview_questions
@@ -169,7 +169,7 @@ def test_of_an_identifier_and_a_file_the_one_whose_file_is_there_names_the_video
      ("1 min 5 s", 65), ("2 min", 120), ("0:05:00:12", None), ("soon", None), ("", None)],
 )  # fmt: skip
 def test_times_as_people_write_them(text: str, seconds: float | None) -> None:
-    assert read_seconds(text) == seconds
+    assert parse_seconds(text) == seconds
 
 
 @pytest.mark.parametrize("folder", sorted(TABLES.iterdir()), ids=lambda folder: folder.name)
