@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -162,10 +163,10 @@ class Cast:
             question, answer = fault.plant(story, (good["user"], good["assistant"]))
             rounds[fault.turn] = good | {"user": question, "assistant": answer}
             self.planted[question, answer] = fault
-        step_s = (end_s - start_s) / len(rounds)
+        stretches = _stretches(text) or [(start_s, end_s)]
         for n, round_ in enumerate(rounds):
             seen = round_["about"] == "video" and round_["ability"] not in ("Answer Refusal", "Summary")
-            first_s, last_s = start_s + n * step_s, start_s + (n + 1) * step_s
+            first_s, last_s = stretches[n * len(stretches) // len(rounds)]
             round_ |= {"start_s": first_s if seen else None, "end_s": last_s if seen else None}
             self.written[story, (round_["user"], round_["assistant"])] = (first_s + last_s) / 2
         return {"rounds": rounds}
@@ -368,3 +369,10 @@ def _times(text: str) -> tuple[float, float]:
     """The first and the last second at which a request shows something."""
     moments = [float(found) for found in re.findall(r"(\d+\.\d) s: \w+ beside", text)]
     return min(moments), max(moments)
+
+
+def _stretches(text: str) -> list[tuple[float, float]]:
+    """The times between moments that are shown one after the other, without those between two parts of a film."""
+    moments = sorted({float(found) for found in re.findall(r"(\d+\.\d) s: \w+ beside", text)})
+    steps = sorted(end_s - start_s for start_s, end_s in pairwise(moments))
+    return [pair for pair in pairwise(moments) if pair[1] - pair[0] <= 1.5 * steps[len(steps) // 2]]

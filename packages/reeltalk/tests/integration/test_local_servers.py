@@ -1,5 +1,6 @@
 """Servers on a laptop: requests that wait in their queue are no failures, and none is sent twice."""
 
+import re
 import threading
 from collections import deque
 from pathlib import Path
@@ -88,7 +89,9 @@ def test_a_full_queue_makes_requests_fewer(questions: Path, capsys: pytest.Captu
         # Of the first four two are refused, and seldom one later.
         assert server.answered == QUESTIONS
         assert served.count == QUESTIONS + server.refused
-    assert "ollama was asked 3 at a time" in capsys.readouterr().out
+    said = re.search(r"ollama was asked (\d+) at a time", capsys.readouterr().out)
+    assert said is not None
+    assert int(said[1]) < 4
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from reeltalk.llm import Message, Reply
 from reeltalk.metrics.counting import count_benchmark, format_counts
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
-from reeltalk.schema.entrances import TOLD
+from reeltalk.schema.entrances import NO_DRAFT, TOLD
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
@@ -92,7 +92,8 @@ class TestOfAGraph:
                 if "/ref/" in turn.extra["form"] and turn.extra["kind"] != "feels_after":
                     assert turn.extra["refers_to"] in before[-1][1].extra["speaks_of"]
                     here = [other for place, other in before if place.unit_id == ref.unit_id]
-                    since = here or [before[-1][1]]
+                    # What a rewritten question took up from the turn before its path came here is still spoken of.
+                    since = [before[-1 - len(here)][1], *here] if len(here) < len(before) else here
                     assert self.is_told(turn, since, checkers[film]), [t.question for t in (*since, turn)]
                     resolved += 1
                 before.append((ref, turn))
@@ -138,8 +139,8 @@ class TestOfAGraph:
         assert found.jumps is not None
         assert found.jumps.links == len(ends) == found.jumps.landed + found.refused.total()
         assert found.jumps.landed > 0
-        # A graph writes no link without a draft that stands. What a path asks before may answer one.
-        assert set(found.refused) <= {TOLD}
+        # What a path asks before may answer a draft, or leave its *he* to several people.
+        assert set(found.refused) <= {TOLD, NO_DRAFT}
         assert found.refused.total() <= 0.1 * found.jumps.links
         walks = [path.extra[WALK] for path in benchmark.read(PATHS)]
         assert found.jumps.taken.trials == sum(walk["chances"] for walk in walks)

@@ -105,8 +105,7 @@ def test_what_people_say_stands_beside_the_checks_with_intervals_agreement_and_r
     on_path = any(row["question"] == "worded anew 0?" for row in rows)
     assert found.read.recall is not None
     assert found.read.recall.value == pytest.approx(on_path / 24)
-    assert found.passed is not None, "people's verdicts are no checks"
-    assert (found.passed.n, found.passed.value) == (56, 55 / 56)
+    assert found.passed is None, "people's verdicts are no checks, and no judge compared the turns with the video"
     card = "\n".join(quality_card(found))
     assert "Read by 2 people, who did not see the checks: 25 % (" in card
     assert run(["validate", str(bench.path)]) == 0

@@ -85,6 +85,6 @@ def test_a_turn_that_a_judge_supports_by_a_moment_elsewhere_is_not_verified() ->
     )  # fmt: skip
     chain = QAChain(id=ChainId("c"), video_id=VideoId("v"), turns=(Turn(question="Who?", references=("Ann.",)),))
     said = list(quality_sentences(measure_quality([chain], [gate])))
-    assert any(line.startswith("0 % (1 turn, 1 video) of the turns passed") for line in said)
+    assert any(line.startswith("0 % (1 turn, 1 video) of the verified turns passed") for line in said)
     assert any(line.startswith("Not verified: 1 of 1 turns that a judge supports by a moment outside") for line in said)
     assert "Not checked: whether tiny would have noticed a wrong turn." in said
