@@ -263,8 +263,7 @@ def _curate(world: World, path: Path, kind: str) -> None:
 
 
 def _one_film(world: World, path: Path, kind: str) -> None:
-    # The largest is long enough for the times that samples of published benchmarks hold.
-    shutil.copy(max((world.made("filmed") / "media").iterdir(), key=lambda file: file.stat().st_size), path)
+    shutil.copy(min((world.made("filmed") / "media").iterdir(), key=lambda file: file.stat().st_size), path)
 
 
 def _raw(world: World, path: Path, kind: str) -> None:
@@ -334,7 +333,8 @@ def _release(world: World, path: Path, kind: str) -> None:
 def _videos(world: World, path: Path, kind: str) -> None:
     """Videos that stand in for those of a published benchmark, under their names."""
     path.mkdir()
-    films = sorted((world.made("filmed") / "media").iterdir())
+    # The first that are named are asked about at later times.
+    films = sorted((world.made("filmed") / "media").iterdir(), key=lambda file: file.stat().st_size, reverse=True)
     for number, stem in enumerate(NAMES[kind.partition("/")[2]]):
         shutil.copy(films[number], path / f"{stem}.mp4")
 
