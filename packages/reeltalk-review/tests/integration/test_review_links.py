@@ -139,7 +139,7 @@ def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     expect(page.locator("#said")).to_contain_text("how the two turns are related")
     press(page, "1")
     expect(page.locator("#relations input[value=People]")).to_be_checked()
-    expect(page.locator("#methods .method")).to_have_count(1 + 5)
+    expect(page.locator("#methods .method")).to_have_count(1 + 8)
     press(page, "3")
     expect(page.locator("#relations input[value=People]")).not_to_be_checked()
     press(page, "v", "v", ".", ".")

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +83,10 @@ def test_chains_have_five_or_six_open_turns_each_resting_on_the_one_before(const
     for chain in Benchmark.open(constructed).read(CHAINS):
         assert 5 <= len(chain.turns) <= 6
         assert "/forms/" in str(chain.turns[0].extra["form"])
-        assert all(refers_back(turn) and resolves(before, turn) for before, turn in pairwise(chain.turns))
+        # A *she* may skip a turn about a man.
+        for n, turn in enumerate(chain.turns[1:], start=1):
+            assert refers_back(turn)
+            assert any(resolves(before, turn) for before in chain.turns[max(0, n - 2) : n]), turn.question
         assert all("REF" in turn.labels["vdact.question_type"] for turn in chain.turns[1:])
         assert not any(turn.extra["answer_type"] == "yes_no" for turn in chain.turns)
         assert sum(turn.extra["kind"] in NEIGHBOURS for turn in chain.turns) <= MOST_NEIGHBOURS_OF_CHAIN
