@@ -8,6 +8,7 @@ import difflib
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,7 +127,7 @@ def _read_csv(path: Path, *, repeated: bool, faults: list[InputError] | None) ->
         header = next(reader, [])
     except csv.Error as error:
         raise InputError(f"not CSV: {error}", file=path, line=line) from None
-    doubled = sorted({name for name in header if header.count(name) > 1})
+    doubled = sorted(name for name, times in Counter(header).items() if times > 1)
     if doubled and not repeated:
         raise InputError("a column appears twice", file=path, line=1, value=doubled[0])
     if not header:
