@@ -50,7 +50,7 @@
     const only = field("m").closest("p").hidden ? "" : value("m");
     return only === "" ? [told.models.map((_, index) => index), players] : [[Number(only)], [Number(only)]];
   };
-  const credit_of = (row, index, by = Number(value("by") || 0)) => row[CREDITS][by]?.[index] ?? -1;
+  const credit_of = (row, index, by) => row[CREDITS][by]?.[index] ?? -1;
   const is_given = (credit) => credit >= 0;
 
   // A test of one row for what is chosen under Show.
@@ -58,22 +58,23 @@
     const from = above();
     const by = Number(value("by") || 0);
     const [models, judged] = chosen();
-    const given = (row, index) => credit_of(row, index, by);
-    const of_players = (row) => judged.map((index) => given(row, index)).filter(is_given);
+    // Read once: a look into the form for each row would take longer than all else.
+    const [a, b, x, y, s] = ["a", "b", "x", "y", "s"].map((name) => Number(value(name)));
+    const of_players = (row) => judged.map((index) => credit_of(row, index, by)).filter(is_given);
     const tests = {
       all: () => true,
       "right-wrong": (row) => {
-        const [a, b] = [given(row, Number(value("a"))), given(row, Number(value("b")))];
-        return a > from && b >= 0 && b <= from;
+        const [one, other] = [credit_of(row, a, by), credit_of(row, b, by)];
+        return one > from && other >= 0 && other <= from;
       },
       right: (row) => { const all = of_players(row); return all.length > 0 && all.every((credit) => credit > from); },
       wrong: (row) => { const all = of_players(row); return all.length > 0 && all.every((credit) => credit <= from); },
       split: (row) => { const all = of_players(row); return all.some((credit) => credit > from) && all.some((credit) => credit <= from); },
       judges: (row) => models.some((index) => {
-        const [x, y] = [row[CREDITS][Number(value("x"))]?.[index] ?? -1, row[CREDITS][Number(value("y"))]?.[index] ?? -1];
-        return x >= 0 && y >= 0 && (x > from) !== (y > from);
+        const [one, other] = [credit_of(row, index, x), credit_of(row, index, y)];
+        return one >= 0 && other >= 0 && (one > from) !== (other > from);
       }),
-      spread: (row) => models.some((index) => (row[SPREADS][index] ?? 0) >= Math.max(1, Math.round(10 * Number(value("s"))))),
+      spread: (row) => models.some((index) => (row[SPREADS][index] ?? 0) >= Math.max(1, Math.round(10 * s))),
       unread: (row) => models.some((index) => row[STATES][index] === "u"),
       unscored: (row) => row[UNSCORED].some(([model]) => models.includes(model)),
       failed: (row) => models.some((index) => "fn".includes(row[STATES][index])),
@@ -89,8 +90,12 @@
     const mean = (values) => values.reduce((sum, each) => sum + each, 0) / values.length;
     const credits = (row) => judged.map((index) => credit_of(row, index, by)).filter(is_given);
     // Several models differ from each other; one model's judges do.
-    const deviation = (values) => (values.length > 1 ? mean(values.map((each) => (each - mean(values)) ** 2)) : -Infinity);
-    const of_judges = (row, index) => (show === "judges" ? [value("x"), value("y")].map((each) => row[CREDITS][Number(each)][index]) : row[CREDITS].map((each) => each[index])).filter(is_given);
+    const deviation = (values) => {
+      const middle = mean(values);
+      return values.length > 1 ? mean(values.map((each) => (each - middle) ** 2)) : -Infinity;
+    };
+    const judges = show === "judges" ? ["x", "y"].map((name) => Number(value(name))) : Array.from(rows[0]?.[CREDITS] ?? [], (_, judge) => judge);
+    const of_judges = (row, index) => judges.map((judge) => credit_of(row, index, judge)).filter(is_given);
     const keys = {
       low: (row) => { const all = credits(row); return all.length ? -mean(all) : -Infinity; },
       high: (row) => { const all = credits(row); return all.length ? mean(all) : -Infinity; },
@@ -105,8 +110,9 @@
   const arrange = () => {
     const key = key_of(value("sort"));
     if (!key) return;
-    const keyed = found.map((place) => [key(rows[place]), place]);
-    found = keyed.sort(([a, one], [b, other]) => b - a || one - other).map(([, place]) => place);
+    const keys = new Float64Array(rows.length);
+    for (const place of found) keys[place] = key(rows[place]);
+    found.sort((one, other) => keys[other] - keys[one] || 0);
   };
 
   const filter = async () => {
@@ -180,8 +186,9 @@
     sample.addEventListener("toggle", () => {
       if (sample.open) {
         for (const other of list.querySelectorAll("details[open]")) if (other !== sample) other.open = false;
+        for (const other of list.querySelectorAll("iframe")) other.remove();
         opened = place;
-        if (!made.querySelector("iframe")) made.append(reeltalk.element("iframe", { src: href(row), title: `${unit[0]}, turn ${row[NUMBER]}` }));
+        made.append(reeltalk.element("iframe", { src: href(row), title: `${unit[0]}, turn ${row[NUMBER]}` }));
       } else {
         made.querySelector("iframe")?.remove();
         if (opened === place) opened = -1;
@@ -196,6 +203,7 @@
     at = Math.min(Math.max(at, 0), pages - 1);
     count.textContent = `${found.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} turns`;
     page.textContent = pages > 1 ? `page ${at + 1} of ${pages.toLocaleString("en")}` : "";
+    back.hidden = on.hidden = pages === 1;
     back.disabled = at === 0;
     on.disabled = at + 1 >= pages;
     list.start = at * rows_a_page + 1;
