@@ -12,31 +12,47 @@ from typing import Any
 
 import doc_links
 import pytest
+import reference_pages
 import write_pictures
-import write_reference
 from assemble_docs import assemble
 from places import PACKAGES, REVIEW, ROOT, SOURCES, doc_page
+from search_page import Entry, search_page
 
+from reeltalk.cli import app
 from reeltalk.cli.commands import COMMANDS
 from reeltalk.formats import FORMATS, TRAINING
 from reeltalk.metrics.scoring import METRICS, TEXT_METRICS
 from reeltalk.plugins import GROUPS
+from reeltalk_build.cli.projects import command_of
 
 DOCS = ROOT / "docs"
 
 
-@pytest.mark.parametrize("page", sorted(write_reference.PAGES))
-def test_reference_pages_follow_from_the_code(page: str) -> None:
-    written = (DOCS / "reference" / page).read_text(encoding="utf-8")
-    assert written == write_reference.PAGES[page](), "run: python tools/write_reference.py"
-
-
 def test_every_metric_is_documented_and_has_a_title() -> None:
-    page = (DOCS / "reference" / "protocols.md").read_text(encoding="utf-8")
+    listed = {entry.name for entry in reference_pages.protocols_and_metrics()}
     for produced in METRICS.values():
         for name in produced:
-            assert f"`{name}`" in page
+            assert f"metric {name}" in listed
             assert TEXT_METRICS[name].title
+
+
+def test_every_command_and_each_of_its_options_can_be_searched() -> None:
+    entries = {entry.name: entry for entry in reference_pages.commands()}
+    assert {f"reeltalk {name}" for name in app if not name.startswith("-")} <= set(entries)
+    for words in (("evaluate",), ("review", "apply"), ("world", "film")):
+        told = " ".join(term for term, _ in entries[f"reeltalk {' '.join(words)}"].rows)
+        flags = [option.flag for option in command_of(words).options if option.flag]
+        assert flags
+        assert [flag for flag in flags if flag not in told] == []
+
+
+def test_a_search_page_refuses_two_entries_of_one_anchor_and_writes_texts_as_texts() -> None:
+    one = Entry("a b", "Says `<script>` & [more](x.md).", [("", "Group"), ("--c", "d")])
+    page = search_page("Things", "About.", [one], example="--c")
+    assert '<details class="entry" id="a-b">' in page
+    assert '<code>&lt;script&gt;</code> &amp; <a href="x.md">more</a>' in page
+    with pytest.raises(ValueError, match="several entries have the anchors a-b"):
+        search_page("Things", "About.", [one, Entry("A-B", "")], example="--c")
 
 
 def test_every_format_has_a_page() -> None:
@@ -48,7 +64,9 @@ def test_every_format_has_a_page() -> None:
 def test_the_site_lists_every_page() -> None:
     listed = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
     folders = (DOCS, *PACKAGES.glob("*/docs"))
-    assert listed == {path.relative_to(docs).as_posix() for docs in folders for path in docs.rglob("*.md")}
+    written = {path.relative_to(docs).as_posix() for docs in folders for path in docs.rglob("*.md")}
+    made = {f"reference/{name}" for name in reference_pages.PAGES}
+    assert listed == {page for page in written if not page.startswith("includes/")} | made
 
 
 def projects() -> Mapping[str, Mapping[str, Any]]:
