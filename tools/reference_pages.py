@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from api_reference import ABOUT_API, api_entries
 from cyclopts.help import DefaultFormatter
+from places import REVIEW
 from pydantic import TypeAdapter
 from rich.console import Console
 from search_page import Entry, search_page
@@ -249,6 +250,29 @@ def protocols_and_metrics() -> Iterator[Entry]:
         yield Entry(f"metric {info.name}", info.what, rows)
 
 
+# ── Keys of the review ────────────────────────────────────────────────────────────────────────────────────────────────
+
+ABOUT_KEYS: Final = """Keys of the screens on which people [review](../how-to/review.md). A key means the same on every
+screen. In a field no key acts alone: hold Alt (Mac: Control) with it, or press Esc first."""
+ACTION: Final = re.compile(
+    r'name: "[^"]+", group: "([^"]+)", label: "([^"]+)", keys: (\[".+?"\]|[A-Z]+)(?:, range: "([^"]+)")?'
+)
+SIGNS: Final = {"Escape": "Esc", "ArrowLeft": "←", "ArrowRight": "→", "ArrowUp": "↑", "ArrowDown": "↓"}
+
+
+def review_keys() -> Iterator[Entry]:
+    """The keys of each group of actions, as the script of the screens lists them."""
+    table = (REVIEW / "static" / "actions.js").read_text(encoding="utf-8")
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for group, label, listed, spoken in ACTION.findall(table):
+        keys = [key.replace("\\\\", "\\") for key in re.findall(r'"([^"]+)"', listed)]
+        shown = [re.sub(r"\b[a-z]$", lambda letter: letter.group().upper(), key) for key in keys]
+        shown = [re.sub(r"\w{5,}$", lambda word: SIGNS.get(word.group(), word.group()), key) for key in shown]
+        groups.setdefault(group, []).append((spoken or ", ".join(shown), label))
+    for group, rows in groups.items():
+        yield Entry(group, f"{len(rows)} keys", rows)
+
+
 # ── Python, errors, published numbers ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -303,6 +327,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "protocols.md": lambda: search_page(
         "Protocols and metrics", ABOUT_PROTOCOLS, [*protocols_and_metrics()], example="svbench"
     ),
+    "review-keys.md": lambda: search_page("Keys of the review", ABOUT_KEYS, [*review_keys()], example="Undo"),
     "published.md": lambda: search_page("Published numbers", ABOUT_PUBLISHED, [*published_tables()], example="GPT-4o"),
 }
 """The name of each page below `reference/`, and what makes it."""

@@ -14,7 +14,7 @@ import doc_links
 import pytest
 import reference_pages
 import write_pictures
-from assemble_docs import assemble
+from assemble_docs import INCLUDES, assemble
 from places import PACKAGES, REVIEW, ROOT, SOURCES, doc_page
 from search_page import Entry, search_page
 
@@ -171,6 +171,14 @@ def test_the_readme_is_short_and_begins_with_two_pictures() -> None:
     shown = re.findall(r'(?:src|srcset)="(\S+?)"', "\n".join(lines[:12]))
     assert len(shown) == 4, "two pictures, each for light and for dark pages"
     assert all((ROOT / path).stat().st_size <= 250_000 for path in shown)
+
+
+def test_the_readme_has_the_recipe_of_the_documentation() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for part in ("questions.md", "recipe.md"):
+        block = (INCLUDES / part).read_text(encoding="utf-8").strip()
+        assert block in text
+        assert f"{{{{ include {part} }}}}" in (DOCS / "quickstart.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", sorted(write_pictures.PICTURES))
