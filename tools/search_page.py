@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-FORM: Final = """<div class="find"><label for="find">{label}</label>
+FORM: Final = """<div class="find"><label for="find">Search this page</label>
 <input type="search" id="find" autocomplete="off" spellcheck="false" placeholder="{example}">
 <p id="found" role="status">{count} entries</p></div>
 """
@@ -56,8 +56,7 @@ def search_page(title: str, about: str, entries: Sequence[Entry], *, example: st
     shown = "\n".join(map(_entry, entries))
     if example not in shown:
         raise ValueError(f"{title}: no entry has {example!r}")
-    label = html.escape(f"Search in {title[0].lower()}{title[1:]}" if not title[:2].isupper() else f"Search in {title}")
-    form = FORM.format(label=label, example=html.escape(example), count=len(entries))
+    form = FORM.format(example=html.escape(example), count=len(entries))
     return f"# {title}\n\n{about.strip()}\n\n{form}\n{shown}\n"
 
 
@@ -65,13 +64,15 @@ def _entry(entry: Entry) -> str:
     first, *others = re.split(r"\n\n+", entry.text.strip())
     parts = [f'<details class="entry" id="{entry.anchor}"><summary><code>{html.escape(entry.name)}</code> ']
     parts += [inline(first), "</summary>"]
-    parts += [f"<pre><code>{html.escape(entry.code)}</code></pre>"] if entry.code else []
+    parts += [f'<pre class="call">{html.escape(entry.code)}</pre>'] if entry.code else []
     parts += [f"<p>{inline(text)}</p>" for text in others]
     if entry.table:
         head, *lines = entry.table
-        parts.append(f"<table><thead>{_cells(head, 'th')}</thead><tbody>")
+        # Who has no mouse scrolls a wide table by its region; the theme would make one that cannot be reached.
+        parts.append(f'<div class="scroll" role="region" tabindex="0" aria-label="{html.escape(entry.name)}">')
+        parts.append(f'<table class="matrix"><thead>{_cells(head, "th")}</thead><tbody>')
         parts += [_cells(line, "td") for line in lines]
-        parts.append("</tbody></table>")
+        parts.append("</tbody></table></div>")
     if entry.rows:
         # A group without a term of its own before it begins with its rows.
         opened = False

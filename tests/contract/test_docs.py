@@ -1,5 +1,6 @@
 """The documentation says what the code does."""
 
+import csv
 import itertools
 import re
 import shutil
@@ -11,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import doc_links
+import performance_page
 import pytest
 import reference_pages
 import write_pictures
 from assemble_docs import INCLUDES, assemble
 from places import PACKAGES, REVIEW, ROOT, SOURCES, doc_page
+from playwright.sync_api import Browser
 from search_page import Entry, search_page
+from walk_report import find_axe_problems
 
 from reeltalk.cli import app
 from reeltalk.cli.commands import COMMANDS
@@ -191,21 +195,65 @@ def test_no_link_of_a_page_is_broken() -> None:
     assert list(doc_links.broken_in_pages()) == []
 
 
-def test_no_link_of_the_site_is_broken(tmp_path: Path) -> None:
-    assemble(tmp_path / "build" / "docs-source")
-    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built anew."""
+    folder = tmp_path_factory.mktemp("site")
+    assemble(folder / "build" / "docs-source")
+    shutil.copy(ROOT / "mkdocs.yml", folder)
     built = subprocess.run(
-        [sys.executable, "-m", "zensical", "build"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "zensical", "build"], cwd=folder, capture_output=True, text=True, check=False
     )
     assert built.returncode == 0, built.stderr
-    site = tmp_path / "build" / "docs"
+    return folder / "build" / "docs"
+
+
+def test_no_link_of_the_site_is_broken(site: Path) -> None:
     assert len(list(site.rglob("*.html"))) > len(list(DOCS.rglob("*.md")))
     assert list(doc_links.broken_in_site(site)) == []
-    (site / "index.html").write_text('<a href="tutorial/#nowhere">a</a><img src="nowhere.png">', encoding="utf-8")
-    assert [found.rpartition(": ")[2] for found in doc_links.broken_in_site(site)] == [
-        "no such section",
-        "there is no such file",
-    ]
+    wrong = site / "wrong.html"
+    wrong.write_text('<a href="tutorial/#nowhere">a</a><img src="nowhere.png">', encoding="utf-8")
+    found = [found.rpartition(": ")[2] for found in doc_links.broken_in_site(site)]
+    wrong.unlink()
+    assert found == ["no such section", "there is no such file"]
+
+
+def test_results_pages_show_measured_figures_and_tables_have_all(site: Path) -> None:
+    shown = (site / "reference" / "performance" / "index.html").read_text(encoding="utf-8")
+    assert performance_page.figure("report: report on 50,000 turns of 6 models: built in") in shown
+    assert "{{" not in shown
+    with (site / "reference" / "performance.csv").open(encoding="utf-8", newline="") as file:
+        measured = list(csv.DictReader(file))
+    suites = performance_page.read_book()["suites"]
+    assert len(measured) == sum(len(suite.get("measures", [""])) for suite in suites)
+    with (site / "reference" / "reliability.csv").open(encoding="utf-8", newline="") as file:
+        tried = sum(int(row["tried"]) for row in csv.DictReader(file))
+    assert f"{tried:,}" in (site / "reference" / "reliability" / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.browser
+def test_a_search_page_finds_by_typing_and_by_its_address(site: Path, browser: Browser) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    wanted: list[str] = []
+    page.on("request", lambda request: wanted.append(request.url))
+    place = (site / "reference" / "commands" / "index.html").as_uri()
+    page.goto(f"{place}#reeltalk-evaluate")
+    assert page.locator("#reeltalk-evaluate dl").first.is_visible()
+    page.fill("#find", "--min-shots")
+    assert page.locator("details.entry:visible").count() == 1
+    assert page.locator("#reeltalk-curate dl > div:visible").all_inner_texts()[0].startswith("--min-shots")
+    assert page.inner_text("#found") == "1 entry"
+    page.press("#find", "Enter")
+    assert page.evaluate("document.activeElement.parentElement.id") == "reeltalk-curate"
+    page.fill("#find", "--no-such-option")
+    assert page.inner_text("#found") == "0 entries"
+    for name in reference_pages.PAGES:
+        page.goto((site / "reference" / name.removesuffix(".md") / "index.html").as_uri())
+        page.fill("#find", page.get_attribute("#find", "placeholder") or "")
+        assert page.locator("details.entry:visible").count() >= 1
+        assert find_axe_problems(page) == []
+    assert {url.partition(":")[0] for url in wanted} <= {"file", "data"}
+    page.close()
 
 
 @pytest.mark.parametrize(
