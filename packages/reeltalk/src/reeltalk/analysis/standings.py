@@ -12,6 +12,7 @@ from typing import Final
 
 from reeltalk.analysis.columns import SEES_NO_VIDEO, Role, direction_of, items_of, metric_kind, metric_title
 from reeltalk.analysis.comparison import CompareSettings, Comparison, Comparisons, compare_models
+from reeltalk.analysis.difference_words import list_names
 from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow
 from reeltalk.analysis.values import format_points, format_quoted, format_range
 from reeltalk.judge.protocol import credit_measures, needs_model
@@ -32,8 +33,6 @@ NO_TYPES: Final = frozenset({"turn", "turns", "video_length", "asked_at", "kind"
 LEAST_TURNS: Final = 10
 """A type of question with fewer scored turns is not named as one of the worst."""
 WORST: Final = 3
-NAMED: Final = 3
-"""Number of models that a sentence names."""
 LEAST_COVERED: Final = 0.9
 """Least share of due turns to which a rule must apply before it ranks models."""
 
@@ -225,11 +224,10 @@ def find_standings(board: Leaderboard, metric: str | None = None, *, compared: C
         why = "overlap of words does not tell right from wrong"
         return Standings(board, None, (), f"No verdict: these turns need a judge, since {why} ({NAME_A_JUDGE}).", 0, ())
     pairs = _Pairs.of(board, headline.metric, compared)
-    titles = _titles(board)
 
     def standing(index: int, model: ModelRow) -> Standing:
         ranks = (None, None, None) if headline.is_partial else (*pairs.rank(index), pairs.above_the_blind(index))
-        return Standing(index, model, titles[index], model.cells[headline.metric], *ranks)
+        return Standing(index, model, board.titles[index], model.cells[headline.metric], *ranks)
 
     rows = [standing(index, model) for index, model in enumerate(board.models)]
     order = list(ROLES)
@@ -290,11 +288,6 @@ def _type_names(row: GroupRow) -> tuple[str, str]:
     return title[:1].upper() + title[1:], row.by.split(".")[-1].replace("_", " ")
 
 
-def _titles(board: Leaderboard) -> list[str]:
-    titles = [model.title for model in board.models]
-    return [model.name if titles.count(title) > 1 else title for model, title in zip(board.models, titles, strict=True)]
-
-
 NAME_A_JUDGE: Final = "reeltalk judge RUN --protocols clair --judge NAME --out judged"
 
 
@@ -303,9 +296,8 @@ def _warnings(board: Leaderboard, headline: Headline, videos: Sequence[int | Non
     if headline.covers < 1 and not headline.is_partial:
         yield f"{metric_title(metric)} covers {100 * headline.covers:.0f} % of the due turns; the others need a judge."
     yield from filter(None, (unread_warning(model) for model in board.models if model.competes))
-    if parts := board.mixed.get(metric):
-        differ = "differ" if len(parts) > 1 else "differs"
-        yield f"Not all numbers are comparable: {', '.join(parts)} {differ} between them."
+    if metric in board.mixed:
+        yield f"Not all numbers are comparable. {board.why_mixed(metric)}"
     if warning := few_videos_warning(videos):
         yield warning
     runs = [model.run.info for model in board.models]
@@ -424,7 +416,7 @@ class _Verdict:
         missing = [row.title for row in models if row.value is None]
         if missing and len(models) > 1:
             have = "has" if len(missing) == 1 else "have"
-            told = f"{told.removesuffix('.')}; {_listed(missing)} {have} no score to quote."
+            told = f"{told.removesuffix('.')}; {list_names(missing)} {have} no score to quote."
         return f"{told.removesuffix('.')} (roughly: {self.videos} videos are few)." if self._rough else told
 
     @property
@@ -489,12 +481,12 @@ class _Verdict:
         if len(best) == len(scored):
             told = "No model is shown to be better than another"
         else:
-            told = f"{len(best)} of {len(scored)} models may be the best: {_listed([row.title for row in best])}"
+            told = f"{len(best)} of {len(scored)} models may be the best: {list_names([row.title for row in best])}"
         return f"{told}; {beyond}." if beyond else f"{told}."
 
     def _leader(self, first: Standing, leads: Sequence[Margin]) -> str:
         hardest = min(leads, key=lambda lead: lead.difference or 0.0)
-        other = _titles(self.pairs.board)[hardest.over]
+        other = self.pairs.board.titles[hardest.over]
         told = f"{first.title} is the best model: {self._lead(hardest)} more than {other} {self._interval(hardest)}"
         above = first.above
         if above is None or above.difference is None:
@@ -521,8 +513,3 @@ class _Verdict:
             return f": {margin.problem}"
         interval = format_range(margin.low, margin.high, self.metric, signed=True)
         return f": the difference may be anything in {interval}" if interval else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:NAMED]) + ([f"{len(names) - NAMED} more"] if len(names) > NAMED else [])
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

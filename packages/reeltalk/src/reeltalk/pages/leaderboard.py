@@ -253,10 +253,9 @@ def _table_file(board: Leaderboard) -> TableFile:
 
 def _export_notes(board: Leaderboard, shown: frozenset[str]) -> tuple[str, ...]:
     notes = []
-    for mixed, parts in board.mixed_together:
+    for mixed, _ in board.mixed_together:
         if named := [metric_title(metric) for metric in mixed if metric in shown]:
-            differ = f"signatures differ in {', '.join(parts)}"
-            notes.append(f"† Not comparable between models, as {differ}: {', '.join(named)}.")
+            notes.append(f"† Not comparable between models: {', '.join(named)}. {board.why_mixed(mixed[0])}")
     for line in board.unscored:
         if line.metric in shown:
             models = board.naming(line.models)
