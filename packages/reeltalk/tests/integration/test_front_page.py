@@ -250,6 +250,15 @@ def test_other_frames_ask_for_the_same(played: Played) -> None:
     assert first.evidence == "Looker was shown 16 frames, Black 2 frames."
 
 
+def test_other_turns_are_told_by_their_number(played: Played) -> None:
+    paths = [*played("twelve", "Looker", "blind"), *played("twelve", "Black", more=("--limit", "6"))]
+    board = build_leaderboard([Run.open(path) for path in paths])
+    (one,) = board.differences("correct")
+    assert one.what == "Looker and blind were scored on 24 turns, Black on 12 turns"
+    assert "evaluate Black on the same turns: without --limit" in one.equal
+    assert board.differing("correct") == "questions"
+
+
 def test_a_model_that_is_not_above_the_blind_is_to_be_asked_without_pictures(played: Played) -> None:
     steps = steps_of("twelve", played("twelve", "Black", "blind"))
     look = next(step for step in steps if step.title == "Find out what Black sees.")

@@ -22,7 +22,7 @@ from reeltalk.analysis.columns import (
     metric_title,
     signature_parts,
 )
-from reeltalk.analysis.difference_words import Difference, causes, describe_differences
+from reeltalk.analysis.difference_words import Difference, describe_differences, independent_parts
 from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, Leaderboard, ModelRow, key_of
 from reeltalk.analysis.score_matrix import (
     TURN,
@@ -325,7 +325,7 @@ def signatures_differ(models: Sequence[ModelRow], metric: str, *, anyway: bool =
         elif any(part in own for own in how) and all(
             own.get(part, "none") == found.get(part, "none") for own, found in zip(how, told, strict=True)
         ):
-            answered += [part] if part in causes(differing) else []
+            answered += [part] if part in independent_parts(differing) else []
         else:
             moving.append(part)
     if models[0].info.sha256 == models[1].info.sha256 and models[0].info.model == models[1].info.model:

@@ -39,7 +39,7 @@ def list_names(names: Sequence[str], most: int = NAMED) -> str:
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
-def causes(parts: Iterable[str]) -> list[str]:
+def independent_parts(parts: Iterable[str]) -> list[str]:
     """The signature parts of some that differ by themselves: without those that follow from another one of them."""
     there = set(parts)
     return sorted(part for part in there if not there & set(_words().get(part, {}).get("follows", ())))
@@ -47,7 +47,7 @@ def causes(parts: Iterable[str]) -> list[str]:
 
 def part_titles(parts: Iterable[str]) -> str:
     """What some signature parts are, such as `number of frames and history`."""
-    return list_names([_words().get(part, {}).get("title", part) for part in causes(parts)])
+    return list_names([_words().get(part, {}).get("title", part) for part in independent_parts(parts)])
 
 
 def describe_differences(
@@ -62,7 +62,7 @@ def describe_differences(
     told = [(name, info, signature_parts(row.signature)) for name, info, row in numbers if not floor_of(info)]
     due = {name: f"{info.due or info.items:,} turns" for name, info, _ in told}
     found = []
-    for part in causes(parts):
+    for part in independent_parts(parts):
         words = _words().get(part, {})
         groups: dict[str | None, list[str]] = {}
         for name, info, values in told:

@@ -16,8 +16,6 @@ from reeltalk.metrics.uncertainty import FEW_VIDEOS, FEWEST_VIDEOS
 REPEATABLE: Final = ("evaluate", "judge")
 """Kinds of runs that `retry` can repeat."""
 MOST: Final = 3
-MOST_RUNS: Final = 6
-"""Most runs that a command names."""
 WORTH: Final = 5.0
 """The smallest difference to look for, in hundredths of the metric's scale: nobody adds videos for less."""
 FAR: Final = 10
@@ -52,15 +50,12 @@ class _Evidence(NamedTuple):
         if paths is None:
             paths = [model.run.path for model in self.found.board.models]
         runs = list(dict.fromkeys(map(shown_path, paths)))
-        return " ".join(["reeltalk", verb, *runs[:MOST_RUNS], *more])
+        return " ".join(["reeltalk", verb, *runs, *more])
 
 
 def shown_path(path: Path) -> str:
-    """A path for a command on a page that others may read: relative to where the report was written, else its name."""
-    if path.is_absolute():
-        here = Path.cwd()
-        path = path.relative_to(here) if path.is_relative_to(here) else Path(path.name)
-    return shlex.quote(path.as_posix())
+    """A path for a command on a page that others may read: as it was given; of one from the root only the name."""
+    return shlex.quote(path.name if path.is_absolute() else path.as_posix())
 
 
 def next_steps(
@@ -121,7 +116,7 @@ def _unread(told: _Evidence) -> Iterator[NextStep]:
 
 def _unjudged(told: _Evidence) -> Iterator[NextStep]:
     headline = told.found.headline
-    if headline is None or headline.covers < 1:
+    if headline is None or headline.is_partial:
         share = "no turn" if headline is None else f"{100 * headline.covers:.0f} % of the due turns"
         how = "Only overlap of words was measured" if headline is None else f"{metric_title(headline.metric)} is a rule"
         yield NextStep(
@@ -221,13 +216,13 @@ def _not_above(told: _Evidence) -> Iterator[NextStep]:
     above = models[0].above if models else None
     if headline is None or above is None or above.difference is None or above.shown or above.videos < FEWEST_VIDEOS:
         return
-    blind, model = told.found.board.titles[above.over], models[0].model.run.info.settings.get("model")
+    blind, model = told.found.board.titles[above.over], models[0].model.run.info.settings.get("model") or "NAME"
     yield NextStep(
         f"Find out what {models[0].title} sees.",
         f"Its lead over {blind}, which does not see the videos, may be anything in "
         f"{format_range(above.low, above.high, headline.metric, signed=True)}. Controls ask it without "
         "pictures, and with black ones.",
-        f"reeltalk evaluate {told.bench} --model {model or 'NAME'} --controls none,black --out runs/controls",
+        f"reeltalk evaluate {told.bench} --model {shlex.quote(str(model))} --controls none,black --out runs/controls",
         f"turns.html#show=right-wrong&a={above.over}&b={models[0].index}",
     )
 
