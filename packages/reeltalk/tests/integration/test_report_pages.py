@@ -280,7 +280,8 @@ def test_every_link_resolves_inside_the_site(which: str, request: pytest.Fixture
             reached = (path.parent / unquote(target)).resolve() if target else path
             assert reached.is_file(), link
             assert reached.is_relative_to(site.resolve())
-            if anchor:
+            # The page to find turns has its filters there.
+            if anchor and not anchor.startswith("show="):
                 assert anchor in pages[reached].ids, link
 
 
@@ -461,7 +462,7 @@ def test_numbers_that_do_not_compare_are_said_in_their_column(tmp_path: Path) ->
     page = Page(first.path.with_name("numbers.html"))
     assert "Not comparable between all models here: ROUGE-L, CIDEr." in " ".join(page.text.split())
     head = page.source[page.source.index("<thead>") : page.source.index("</thead>")]
-    assert head.count("not comparable: data differs") == 2
+    assert head.count("not comparable, by questions") == 2
     assert 'class="number best"' not in page.source
     assert "alpha · one" in page.text
     assert "alpha · two" in page.text

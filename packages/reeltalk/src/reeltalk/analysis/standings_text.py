@@ -73,9 +73,7 @@ def standing_lines(found: Standings, run: Run) -> list[str]:
     if own is not None and weak:
         lines += ["", f"lowest question types of {own.title}:"]
     for one in weak:
-        value = format_quoted(one.row.value or 0.0, metric)
-        interval = format_range(one.row.low, one.row.high, metric) or "no interval"
-        lines.append(f"   {one.title} ({one.kind}): {value} {interval}, n = {one.row.n:,}")
+        lines.append(f"   {one.title} ({one.kind}): {one.figures}")
     return [printable(line) for line in lines]
 
 

@@ -4,10 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+import numpy as np
+
 from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, metric_kind, metric_title
 from reeltalk.analysis.estimates import quantity_of
 from reeltalk.analysis.finder import TurnPlaces
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard, format_reasons
+from reeltalk.analysis.next_steps import next_steps
 from reeltalk.analysis.reader_error import reader_errors
 from reeltalk.analysis.standings import (
     Standing,
@@ -18,6 +21,7 @@ from reeltalk.analysis.standings import (
     worst_types,
 )
 from reeltalk.analysis.table_files import TableFile, render_rows
+from reeltalk.analysis.turn_scores import RIGHT as RIGHT_ABOVE
 from reeltalk.analysis.values import metric_heading
 from reeltalk.judge.protocol import measure_note, needs_model
 from reeltalk.metrics.uncertainty import few_videos_warning
@@ -25,6 +29,7 @@ from reeltalk.pages.breakdowns import judge_name
 from reeltalk.pages.comparisons import compare_all
 from reeltalk.pages.looking import separate_controls
 from reeltalk.pages.site import Page, Site, write_static
+from reeltalk.pages.telling_turns import telling_turns
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import SUMMARY_FIELDS, Run
 from reeltalk.store.text_tables import write_csv
@@ -33,6 +38,8 @@ PAGE: Final = "index.html"
 
 
 STYLE: Final = "leaderboard.css"
+FAILS_SHOWN: Final = 3
+"""Models whose wrong turns are counted."""
 RIGHT: Final = "right-wrong"
 """What the turn finder is told to show: turns that one model gets right and another one wrong."""
 
@@ -113,7 +120,10 @@ def write_leaderboard(site: Site) -> None:
     standings = find_standings(board, compared=compare_all(site))
     leading = next((row for row in standings.models if row.value is not None), standings.leading)
     weak: list[WeakLink] = []
-    if leading is not None and standings.headline is not None:
+    fails = _wrong_turns(site, standings.models or ([leading] if leading is not None else []))
+    if fails and standings.headline is not None:
+        # A model that fails nowhere has no weak types.
+        leading = next((row for row, wrong, _ in fails if wrong), fails[0][0])
         found = worst_types(board, leading.index, standings.headline.metric)
         weak = [WeakLink(one, _turns_of(site, leading.index, one)) for one in found]
     write_static(site.folder, [STYLE])
@@ -126,13 +136,28 @@ def write_leaderboard(site: Site) -> None:
         weak=weak,
         judged=_judge_lines(site, standings),
         ledger=_ledger_lines(board, standings),
-        unread=[line for line in standings.warnings if "could not be read" in line],
+        steps=next_steps(
+            standings,
+            bench=None if site.benchmark is None else site.benchmark.path,
+            judge=next(filter(None, map(judge_name, board.models)), None),
+            rated=site.calibration is not None,
+            turns=len(site.turns.videos),
+        ),
+        told=telling_turns(site, standings),
+        fails=fails,
         turns=len(site.turns.videos),
         dialogues=len(site.dialogues),
         videos=len(site.dialogues.videos),
         calibrated=site.calibration is not None,
-        compared=any(page.file == "comparisons.html" for page in site.pages),
     )
+
+
+def _wrong_turns(site: Site, rows: Sequence[Standing]) -> list[tuple[Standing, int, int]]:
+    """The first models, each with its number of wrong turns and of all with a score."""
+    credit = site.turns.credit
+    counts = [(row, int((credit[:, row.index] <= RIGHT_ABOVE).sum())) for row in rows[:FAILS_SHOWN]]
+    known = np.isfinite(credit).sum(axis=0)
+    return [(row, wrong, int(known[row.index])) for row, wrong in counts if known[row.index]]
 
 
 def _turns_of(site: Site, index: int, weak: WeakType) -> str:
@@ -253,10 +278,9 @@ def _table_file(board: Leaderboard) -> TableFile:
 
 def _export_notes(board: Leaderboard, shown: frozenset[str]) -> tuple[str, ...]:
     notes = []
-    for mixed, parts in board.mixed_together:
+    for mixed, _ in board.mixed_together:
         if named := [metric_title(metric) for metric in mixed if metric in shown]:
-            differ = f"signatures differ in {', '.join(parts)}"
-            notes.append(f"† Not comparable between models, as {differ}: {', '.join(named)}.")
+            notes.append(f"† Not comparable between models: {', '.join(named)}. {board.why_mixed(mixed[0])}")
     for line in board.unscored:
         if line.metric in shown:
             models = board.naming(line.models)
