@@ -108,6 +108,7 @@ def test_a_two_column_paper_takes_the_files(site: Path, tmp_path: Path, engine: 
     log = (tmp_path / "paper.log").read_text(encoding="utf-8", errors="replace")
     assert done.returncode == 0, log[-2000:]
     assert [wide for wide in re.findall(r"Overfull .hbox \(([\d.]+)pt", log) if float(wide) > 2] == []
+    assert "Float too large" not in log
     assert "(/etc/passwd" not in log, "a name was read as a command"
     if shutil.which("pdftotext") and shutil.which("pdftoppm"):
         # For people to look at.

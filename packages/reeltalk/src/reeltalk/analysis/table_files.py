@@ -163,6 +163,8 @@ PAGE_PT: Final = 397.0
 """Width of the text of the narrowest papers, those of NeurIPS."""
 LONG_PT: Final = 52.0
 """Least width of a column of long texts, whose lines are broken."""
+MANY: Final = 10
+"""A table of pairs with more rows is set over both columns."""
 HEAD: Final = 10
 """Most characters in a line of a column's name."""
 
@@ -304,6 +306,8 @@ def _latex(table: TableFile) -> str:
     tried = [(limit, kind) for kind in INTERVALS[:2] for limit in (COLUMN_PT, PAGE_PT)]
     tried = sorted(tried, key=lambda pair: pair[0]) + [(limit, INTERVALS[2]) for limit in (COLUMN_PT, PAGE_PT)]
     found = [(limit, _Layout(*way, kind)) for limit, kind in tried for way in ways]
+    # In a column, many rows with two broken names each are longer than a page.
+    found = [pair for pair in found if pair[0] > COLUMN_PT or len(rows) <= MANY or pair[1].kinds().count("X") < 2]
     limit, layout = next((pair for pair in found if pair[1].width_pt() <= pair[0]), (0.0, found[-1][1]))
     notes = [*_notes(table, layout.intervals != "alone"), *([f"{n[1:-1]}."] if n else [])]
     notes += ["The other rows are in the CSV file."] if len(table.rows) < everything else []
