@@ -39,6 +39,8 @@ ROLES: Final[dict[Role, str]] = {
 """Titles of the roles, in the order of the standings."""
 NO_TYPES: Final = frozenset({"turn", "turns", "video_length", "asked_at", "kind", "judge"})
 """Groups of a run that are not types of questions."""
+TYPES_OF_QUESTIONS: Final = ("question_type", "task", "skill", "kind", "form")
+"""Groups of a profile, the first that a run has."""
 LEAST_TURNS: Final = 10
 """A type of question with fewer scored turns is not named as one of the worst."""
 WORST: Final = 3

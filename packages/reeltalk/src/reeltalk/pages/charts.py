@@ -330,7 +330,7 @@ def interval_chart(
     """
     if not any(mark.value for mark in marks):
         return ""
-    grouped = any(mark.row for mark in marks)
+    grouped = any(mark.row not in ("", mark.name) for mark in marks)
     styles = _Styles(marks, {} if grouped and len({mark.index for mark in marks}) > 1 else None)
     places = {name: place for place, name in enumerate(dict.fromkeys(mark.row or mark.label for mark in marks))}
     found = [{**row, "row": places[mark.row or mark.label]} for mark, row in zip(marks, _rows(marks, few), strict=True)]

@@ -40,6 +40,8 @@ STYLE: Final = "comparisons.css"
 KEPT: Final = "comparisons"
 MOST_POINTS: Final = 100
 """Two models cannot differ by more points on a scale of per cent."""
+PRINTED: Final = (0, 1, 4, 6)
+"""Columns of the table that a paper has: both models, their difference, and its corrected p."""
 MOST_CELLS: Final = 4500
 """Maximum over all tables, so that the page stays below 2 MB. Further metrics have only files."""
 
@@ -161,9 +163,21 @@ def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, is_fi
         matrix=_matrix(found, rows) if matrix else (),
         figures=tuple(_figures(site, found, metric, rows)) if is_first else (),
         pairs=_pairs(found, compared) if is_first else (),
-        files=site.table(PAGE, metric, *_table(found, compared), title, site.signatures_of(metric)),
+        files=site.table(
+            PAGE,
+            metric,
+            *_table(found, compared),
+            title,
+            site.signatures_of(metric),
+            columns_printed=PRINTED,
+            rows_printed=[place for place, row in enumerate(compared) if _of_models(found, row)],
+        ),
         problems=tuple((problem, tuple(pairs)) for problem, pairs in problems.items()),
     )
+
+
+def _of_models(found: Comparisons, row: Comparison) -> bool:
+    return {found.board.models[index].role for index in (row.first, row.second)} == {"model"}
 
 
 def _summary(found: Comparisons, rows: list[Comparison], *, with_power: bool) -> str:

@@ -496,7 +496,7 @@ class TestFormats:
 
     def test_strangers_names_are_escaped(self, found: Comparisons) -> None:
         assert r"a\|b &amp; &lt;c&gt;" in render_comparisons(found, "markdown")
-        assert r"a\textbar{}b \& " in render_comparisons(found, "latex")
+        assert r"a\textbar{}\allowbreak{}b \& " in render_comparisons(found, "latex")
 
 
 class TestPlanning:
