@@ -1,0 +1,107 @@
+"""Each wheel alone, without extras: every command of the documentation works, or says in a sentence what is missing."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from bare_wheels import NAMES, Bare, Done, build_wheels, install
+from doc_pages import SHELL, blocks_of, commands_of, pages
+from places import ROOT
+
+from reeltalk.plugins import OURS
+
+NEEDS: Final = {
+    "reeltalk-build": {"reeltalk-build"},
+    "reeltalk-streaming": {"reeltalk-streaming"},
+    "reeltalk-review": {"reeltalk-review"},
+    "reeltalk-household": {"reeltalk-build", "reeltalk-streaming", "reeltalk-household"},
+}
+"""Which packages of ours a wheel brings, beside the core."""
+LONG: Final = (["world", "film"], ["world", "release"])
+"""Commands that need nothing and film for minutes; where they are, only their help is asked for."""
+SECONDS: Final = 300.0
+"""Whatever still works after these is interrupted."""
+NOBODY: Final = "http://127.0.0.1:9/v1"
+"""An address where no server is."""
+
+
+def documented() -> list[list[str]]:
+    """The help of every command, and every command that a page writes, once."""
+    titles = re.findall(r"^##+ (.+)$", (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8"), re.MULTILINE)
+    found = [[*title.split(), "--help"] for title in titles]
+    for page in pages():
+        for block in blocks_of(page):
+            if block.language in SHELL:
+                # A variable of the shell stands for words that only a loop knows.
+                found += [words for words in commands_of(block) if not any("$" in word for word in words)]
+    return [list(words) for words in dict.fromkeys(map(tuple, found))]
+
+
+COMMANDS: Final = documented()
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheels")
+    build_wheels(folder)
+    return folder
+
+
+SLOW: Final = NAMES[2:]
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in NAMES])
+def bare(request: pytest.FixtureRequest, wheels: Path, tmp_path: Path) -> Bare:
+    return install(request.param, wheels, tmp_path / "environment")
+
+
+def lacks(package: str, command: str) -> str | None:
+    """The package of a command that a wheel does not bring."""
+    for owner, groups in OURS.items():
+        if command in groups.get("reeltalk.commands", ()) and owner not in NEEDS.get(package, ()):
+            return owner
+    return None
+
+
+def faults(bare: Bare, words: list[str], done: Done) -> Iterator[str]:
+    """What is wrong with what a command says."""
+    told = [line for line in done.problem.splitlines() if line.startswith("reeltalk: ")]
+    if "Traceback" in done.problem or re.search(r"\b\w+Error:", done.problem) or "unknown command" in done.problem:
+        yield "no sentence"
+    elif owner := lacks(bare.package, words[0]):
+        wanted = f"reeltalk: 'reeltalk {words[0]}' needs the package '{owner}'; install it with: pip install {owner}"
+        if (done.code, told) != (2, [wanted]):
+            yield f"does not say: {wanted}"
+    elif "--help" in words:
+        if done.code or not done.out.removeprefix("Usage: ").startswith(f"reeltalk {words[0]}"):
+            yield "no help"
+    elif done.code == 2:
+        # What is missing has a name: a file of the command, a package, or a server.
+        given = re.split(r"[ ,:]", " ".join(word.rstrip("/") for word in words[1:] if not word.startswith("-")))
+        names = [*filter(None, given), "pip install", NOBODY, "project.yaml"]
+        if len(told) != 1 or not any(name in told[0] for name in names):
+            yield "does not say in one sentence what is missing"
+    elif done.code not in (0, 1):
+        yield f"ended with {done.code}"
+
+
+@pytest.mark.timeout(600)
+def test_every_documented_command_works_or_says_what_is_missing(bare: Bare, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    given = {"OPENAI_BASE_URL": NOBODY, "OPENAI_API_KEY": "none", "HOME": str(tmp_path)}
+    commands = [
+        words for words in COMMANDS if words[:2] not in LONG or "--help" in words or lacks(bare.package, words[0])
+    ]
+    done = bare.each(commands, work, SECONDS, **given)
+    found = [
+        f"reeltalk {shlex.join(words)} -> {ended.code}: {fault}\n{ended.problem[-600:]}"
+        for words, ended in zip(commands, done, strict=True)
+        for fault in faults(bare, words, ended)
+    ]
+    assert not found, f"{len(found)} of {len(done)} in an environment of {bare.package}:\n" + "\n".join(found)
+    # Otherwise nothing was tried.
+    assert sum(ended.code == 0 for ended in done) >= 20
