@@ -1,15 +1,18 @@
 """Each wheel alone, without extras: every command of the documentation works, or says in a sentence what is missing."""
 
+import json
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from bare_wheels import NAMES, Bare, Done, build_wheels, install
 from doc_pages import SHELL, blocks_of, commands_of, pages
 from places import ROOT
+from sample_videos import write_grey_film
 
 from reeltalk.plugins import OURS
 
@@ -105,3 +108,61 @@ def test_every_documented_command_works_or_says_what_is_missing(bare: Bare, tmp_
     assert not found, f"{len(found)} of {len(done)} in an environment of {bare.package}:\n" + "\n".join(found)
     # Otherwise nothing was tried.
     assert sum(ended.code == 0 for ended in done) >= 20
+
+
+EXECUTE: Final = """
+import nbformat, sys
+from nbclient import NotebookClient
+notebook = nbformat.read("page.ipynb", as_version=4)
+NotebookClient(notebook, kernel_name="python3").execute()
+nbformat.write(notebook, "page.ipynb")
+"""
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Path:
+    """The page *In a notebook* as one, beside its table and videos."""
+    folder = tmp_path / "notebook"
+    (folder / "videos").mkdir(parents=True)
+    for name in ("kitchen", "street"):
+        write_grey_film(folder / "videos" / f"{name}.mp4", 90)
+    blocks = blocks_of(ROOT / "docs/notebook.md")
+    for block in blocks:
+        if block.title:
+            (folder / block.title).write_text(block.text, encoding="utf-8")
+    sources = [block.text for block in blocks if block.language == "python"]
+    blank: dict[str, Any] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cells = [
+        blank | {"id": f"cell-{place}", "source": source} for place, source in enumerate([*sources, "mine.plot()"])
+    ]
+    assert len(sources) == 3
+    (folder / "page.ipynb").write_text(
+        json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}), encoding="utf-8"
+    )
+    return folder
+
+
+def test_three_cells_lead_to_a_leaderboard_with_the_core_wheel(notebook: Path, wheels: Path, tmp_path: Path) -> None:
+    core = install("reeltalk", wheels, tmp_path / "environment")
+    command = [str(core.python), str(ROOT / "tools/notebook_cells.py"), "page.ipynb"]
+    done = subprocess.run(command, cwd=notebook, env=core.variables(), stdout=subprocess.PIPE, text=True, check=True)
+    made, own, both, _ = [json.loads(line) for line in done.stdout.splitlines()]
+    assert "2 videos attached" in made["html"]
+    assert '<td style="text-align:left">Brightness</td>' in own["html"]
+    assert "Brightness − blind" in both["html"]
+    assert (notebook / "leaderboard.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+@pytest.mark.slow
+def test_jupyter_shows_its_tables_its_figure_and_a_bar(notebook: Path, wheels: Path, tmp_path: Path) -> None:
+    core = install("reeltalk", wheels, tmp_path / "environment", "nbclient", "ipykernel")
+    # Jupyter keeps what it knows of kernels at home.
+    variables = core.variables(HOME=str(tmp_path))
+    subprocess.run([str(core.python), "-c", EXECUTE], cwd=notebook, env=variables, check=True)
+    cells = json.loads((notebook / "page.ipynb").read_text(encoding="utf-8"))["cells"]
+    shown = [[kind for output in cell["outputs"] for kind in output.get("data", ())] for cell in cells]
+    assert shown == [["text/html", "text/plain"]] * 3 + [["image/svg+xml", "text/plain"]]
+    written = "".join("".join(output["text"]) for output in cells[1]["outputs"] if output.get("name") == "stderr")
+    assert "playing: 3 of 3 |██████████████████████████████| 100 %" in written
+    # What is told has a line of its own.
+    assert "\rscoring 1 of 1: Brightness, 3 answers\n" in written

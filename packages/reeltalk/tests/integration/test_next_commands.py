@@ -3,9 +3,8 @@
 import shlex
 from pathlib import Path
 
-import av
-import numpy as np
 import pytest
+from sample_videos import write_grey_film
 
 from reeltalk.cli import run
 
@@ -27,19 +26,9 @@ def questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = ["video,question,answer"]
     Path("videos").mkdir()
     for number in range(5):
-        _write_film(Path(f"videos/v {number}.mp4"), 40 * number)
+        write_grey_film(Path(f"videos/v {number}.mp4"), 40 * number)
         rows += [f"v {number}.mp4,What is it?,a mug", f"v {number}.mp4,Where is it?,on the table"]
     Path("questions.csv").write_text("\n".join(rows), encoding="utf-8")
-
-
-def _write_film(path: Path, grey: int) -> None:
-    with av.open(str(path), "w") as output:
-        stream = output.add_stream("mpeg4", rate=5)
-        stream.width, stream.height = 64, 48
-        for _ in range(10):
-            picture = np.full((48, 64, 3), grey, np.uint8)
-            output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format="yuv420p")))
-        output.mux(stream.encode())
 
 
 def pasted(command: str, capsys: pytest.CaptureFixture[str]) -> str:
