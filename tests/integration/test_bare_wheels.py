@@ -53,7 +53,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-SLOW: Final = NAMES[2:]
+SLOW: Final = {*NAMES} - {"reeltalk-build"}
 
 
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in NAMES])
@@ -108,6 +108,35 @@ def test_every_documented_command_works_or_says_what_is_missing(bare: Bare, tmp_
     assert not found, f"{len(found)} of {len(done)} in an environment of {bare.package}:\n" + "\n".join(found)
     # Otherwise nothing was tried.
     assert sum(ended.code == 0 for ended in done) >= 20
+
+
+OF_EXTRAS: Final = {
+    "evaluate BENCH --model transformers:NOWHERE --out run": "reeltalk-streaming[train]",
+    "evaluate BENCH --model inspect:openai/gpt-4o --out run": "reeltalk[inspect]",
+    "export hub BENCH hub": "reeltalk[hub]",
+    "import qa TABLE.xlsx new --fix": "reeltalk[xlsx]",
+    "media push BENCH s3://bucket/kitchen": "reeltalk[s3]",
+    "curate VIDEOS --into new --executor ray": "reeltalk[ray]",
+    "train merge VIDEOS --out merged": "reeltalk-streaming[train]",
+    "world train BENCH --out model": "reeltalk-household[train]",
+}
+
+
+@pytest.mark.slow
+def test_an_option_of_an_extra_says_how_to_install_it(notebook: Path, wheels: Path, tmp_path: Path) -> None:
+    every = install("reeltalk-household", wheels, tmp_path / "environment")
+    benchmark = notebook / "bench"
+    run = str(every.folder / "bin" / "reeltalk")
+    imported = [run, "import", "qa", "questions.csv", str(benchmark), "--videos", "videos"]
+    subprocess.run(imported, cwd=notebook, env=every.variables(), check=True)
+    (notebook / "table.xlsx").touch()
+    places = {"BENCH": benchmark, "VIDEOS": notebook / "videos", "TABLE.xlsx": notebook / "table.xlsx"}
+    commands = [[str(places.get(word, word)) for word in command.split()] for command in OF_EXTRAS]
+    (tmp_path / "work").mkdir()
+    done = every.each(commands, tmp_path / "work", SECONDS)
+    sentences = [ended.problem.splitlines()[-1] for ended in done]
+    told = {command: sentence.split("; ")[-1] for command, sentence in zip(OF_EXTRAS, sentences, strict=True)}
+    assert told == {command: f"install it with: pip install '{extra}'" for command, extra in OF_EXTRAS.items()}
 
 
 EXECUTE: Final = """
