@@ -105,5 +105,5 @@ class ChoiceJudge(SingleTurnJudge):
             NOBODY,
             float(option == turn.correct_option),
             turn=turn,
-            explanation=f"names option {option}, counted from 0 in the benchmark's order",
+            explanation=f"read as option {chr(ord('A') + option)}: {(turn.options or ())[option]}",
         )

@@ -22,6 +22,7 @@ from reeltalk.analysis.score_matrix import leaderboard_number
 from reeltalk.analysis.standings import headline_metric
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.values import (
+    display_factor,
     format_points,
     format_range,
     format_signed,
@@ -37,6 +38,8 @@ from reeltalk.pages.site import Page, Site, write_static
 PAGE: Final = "comparisons.html"
 STYLE: Final = "comparisons.css"
 KEPT: Final = "comparisons"
+MOST_POINTS: Final = 100
+"""Two models cannot differ by more points on a scale of per cent."""
 MOST_CELLS: Final = 4500
 """Maximum over all tables, so that the page stays below 2 MB. Further metrics have only files."""
 
@@ -176,7 +179,9 @@ def _summary(found: Comparisons, rows: list[Comparison], *, with_power: bool) ->
     sizes = [row.detectable for row in undecided if row.detectable is not None]
     if sizes and with_power:
         size, power = format_points(max(sizes), rows[0].metric), found.settings.target_power * 100
-        told += f" In the other pairs a difference of less than {size} may have been missed ({power:.0f} % power)."
+        few = metric_unit(rows[0].metric) == "%" and display_factor(rows[0].metric) * max(sizes) >= MOST_POINTS
+        missed = "any difference" if few else f"a difference of less than {size}"
+        told += f" In the other pairs {missed} may have been missed ({power:.0f} % power)."
     return told
 
 

@@ -94,11 +94,11 @@ def plot_profile(run: Run, by: str | None = None) -> Plot:
         if row.by == chosen and row.model in places
     ]
     title = f"{metric_title(headline.metric)} by {str(chosen).replace('_', ' ')}"
-    return _plot(marks, title, metric_heading(headline.metric))
+    return _plot(marks, title, metric_heading(headline.metric), str(chosen).replace("_", " "))
 
 
-def _plot(marks: Sequence[Mark], title: str, axis: str) -> Plot:
-    svg = interval_chart(marks, title=title, axis=axis, few=FEW)
+def _plot(marks: Sequence[Mark], title: str, axis: str, rows: str = "") -> Plot:
+    svg = interval_chart(marks, title=title, axis=axis, few=FEW, rows=rows)
     if not svg:
         raise SettingError(f"{title}: no model has a value")
     return Plot(title, on_paper(svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
