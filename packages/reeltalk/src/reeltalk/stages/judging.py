@@ -99,6 +99,8 @@ class AnswersToJudge:
                 spool.extend(run.answers() if known is None else with_rubrics_and_keys(run.answers(), known))
                 self._note_hash(path, hash_source(path / "answers.jsonl"))
                 continue
+            if not path.exists():
+                raise InputError("no such file or folder", file=path, hint="check the path")
             if format is None:
                 raise SettingError(f"{path} is no run, so --format must name its layout, as '--format vdact'")
             layout, sha256 = load_format(format), hash_source(path)
