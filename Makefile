@@ -16,15 +16,18 @@ GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
 # What people read, and what they read in code.
-SPELLED := README.md CONTRIBUTING.md CHANGELOG.md packages/reeltalk/THIRD_PARTY.md Makefile mkdocs.yml conftest.py docs packages tests tools bench examples
+SPELLED := README.md CONTRIBUTING.md CODE_OF_CONDUCT.md SECURITY.md CHANGELOG.md packages/reeltalk/THIRD_PARTY.md Makefile mkdocs.yml conftest.py docs packages tests tools bench examples
 
-.PHONY: setup check test test-full goldens goldens-check reliability train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-household bench-many-videos bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-world bench-large
+.PHONY: setup check test test-full goldens goldens-check reliability train-mini demo sample dist release docs lock clean bench bench-curate bench-evaluate bench-household bench-many-videos bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-world bench-large
 
 setup: $(STAMP)
 
 # Where pip is told to look for packages, uv looks too.
 ifdef PIP_FIND_LINKS
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+else
+# The lock names PyTorch's CPU build, which the usual index lacks. uv knows where it is.
+export UV_TORCH_BACKEND ?= cpu
 endif
 ifdef PIP_INDEX_URL
 export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
@@ -66,8 +69,8 @@ test test-full reliability: export OMP_NUM_THREADS := 1
 # Images of Python often forbid to keep compiled code; then each command that a test starts would compile what it imports.
 test test-full reliability: export PYTHONDONTWRITEBYTECODE :=
 
-test: setup ## All tests, about a tenth of the full counts
-	$(CALM) $(BIN)/pytest -n $(JOBS)
+test: setup ## All tests, about a tenth of the full counts; TESTS="packages/reeltalk-review" runs only these
+	$(CALM) $(BIN)/pytest -n $(JOBS) $(TESTS)
 
 test-full: setup build/bench/venv/ready build/datasets/ready build/llm/ready build/trl/ready ## All tests with the full counts; METEOR too, where Java is
 	$(CALM) $(BIN)/pytest -n $(JOBS) --full
@@ -98,6 +101,9 @@ build/sample.made: | setup
 
 dist: setup ## The wheel and the source archive, checked; the wheel alone runs the demo
 	$(BIN)/python tools/check_package.py
+
+release: setup ## What a release consists of, in build/dist, and the commands that publish it; publishes nothing
+	$(BIN)/python tools/release.py $(if $(QUICK),--without-use)
 
 docs: setup ## The documentation as a site in build/docs
 	$(BIN)/python tools/assemble_docs.py

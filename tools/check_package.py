@@ -68,11 +68,15 @@ def problems(source: Path, wheel: Path, archive: Path) -> list[str]:
     return found
 
 
-def main() -> int:
-    """Build, check, install, run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--without-use", action="store_true", help="build and check only")
-    given = parser.parse_args()
+def check(*, use: bool) -> int:
+    """Build, check, install, run.
+
+    Args:
+        use: Whether the wheels are also installed and used.
+
+    Returns:
+        1 if an archive lacks a file or has one too many, otherwise 0.
+    """
     wheels = []
     for source, wheel, archive in built():
         if found := problems(source, wheel, archive):
@@ -83,10 +87,17 @@ def main() -> int:
             f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB; {archive.name}: {archive.stat().st_size / 1e6:.1f} MB"
         )
         wheels.append(wheel)
-    if not given.without_use:
+    if use:
         _use(wheels[:1], _run_four_commands)
         _use(wheels, _run_demo)
     return 0
+
+
+def main() -> int:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--without-use", action="store_true", help="build and check only")
+    return check(use=not parser.parse_args().without_use)
 
 
 def _use(wheels: list[Path], run: Callable[[Path, Path], None]) -> None:
