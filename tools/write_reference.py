@@ -15,6 +15,7 @@ from api_reference import api
 from performance_page import performance
 from pydantic import TypeAdapter
 from reliability_page import reliability
+from report_replays import public_reports
 from rich.console import Console
 
 from reeltalk import errors
@@ -277,6 +278,7 @@ PAGES = {
     "published.md": published_numbers,
     "performance.md": performance,
     "reliability.md": reliability,
+    "public-reports.md": public_reports,
 }
 
 
