@@ -11,6 +11,7 @@ import av
 import numpy as np
 
 from corpus.pattern import COLOURS, nearest_name, paint, read_number
+from reeltalk.curate.transcripts import read_transcript
 from reeltalk.store.media import MediaStore
 from reeltalk.video.frames import frames_at
 from reeltalk.video.stream import open_video
@@ -94,3 +95,8 @@ def column(path: Path, name: str) -> list[str]:
     """A column of a CSV file, by Python's own reader."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         return [row[name] for row in csv.DictReader(file)]
+
+
+def spoken(path: Path) -> list[str]:
+    """What a file of subtitles says, line by line, without signs around it."""
+    return [utterance.text for utterance in read_transcript(path, "v")]

@@ -6,6 +6,7 @@
 import importlib
 import json
 import shlex
+import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
@@ -21,6 +22,7 @@ from pixel_server import pictures_of
 from pydantic import BaseModel, ConfigDict
 from scripted_server import Answer, Body, Script, completion, question_in, serve, times_in, words
 
+from corpus import films
 from corpus.filming import Sound, Video, even, lasting, write
 from corpus.pattern import read_number
 from reports.looking import film_scenes
@@ -40,6 +42,7 @@ class Film(_Stated):
 
     rate: str = "25"
     count: int = 0
+    first: int = 0
     milliseconds: tuple[int, ...] = ()
     sound_s: float | None = None
     settings: dict[str, Any] = {}
@@ -122,8 +125,12 @@ class Asked(_Stated):
     """Of the pictures in the last of those requests."""
     last_time_s: float | None = None
     fields: dict[str, Any] = {}
+    holds: str | None = None
+    """A text that a message of each holds."""
     lacks: str | None = None
     """A text that no message holds."""
+    quiet_s: tuple[float, float] | None = None
+    """Seconds after the first of those requests between which none comes."""
 
 
 class Report(_Stated):
@@ -142,9 +149,14 @@ class Report(_Stated):
     """Replayed under `--full` alone."""
     films: dict[str, Film] = {}
     scenes: dict[str, Scenes] = {}
+    corpus: dict[str, str] = {}
+    """Films of `corpus.films`, by their names there."""
     files: dict[str, str] = {}
     encodings: dict[str, str] = {}
     parquet: dict[str, tuple[dict[str, Any], ...]] = {}
+    """Rows of tables; `@name` is the content of a file."""
+    joined: dict[str, tuple[str, ...]] = {}
+    """Files that are others, one behind the other."""
     replies: tuple[Reply, ...] = ()
     steps: tuple[Step, ...] = ()
     calls: tuple[Call, ...] = ()
@@ -177,11 +189,12 @@ def replay(report: Report, folder: Path, runs: Launcher) -> None:
         for step in report.steps:
             check_step(step, folder, runs, "")
     else:
-        with serve(script(report.replies)) as server:
+        came_s: list[float] = []
+        with serve(script(report.replies, came_s)) as server:
             for step in report.steps:
                 check_step(step, folder, runs, server.base_url)
             for asked in report.asked:
-                check_asked(asked, server.requests)
+                check_asked(asked, server.requests, came_s)
     for call in report.calls:
         check_call(call, folder)
     for find in report.finds:
@@ -197,10 +210,12 @@ def make_input(report: Report, folder: Path) -> None:
         for fraction in ("pixel", "clock", "shift"):
             if fraction in settings:
                 settings[fraction] = Fraction(settings[fraction])
+        if "matrix" in settings:
+            settings["matrix"] = tuple(settings["matrix"])
         video: Video = (
             lasting(film.milliseconds, Fraction(1, 1000), **settings)
             if film.milliseconds
-            else even(Fraction(film.rate), film.count, **settings)
+            else even(Fraction(film.rate), film.count, film.first, **settings)
         )
         sounds = [] if film.sound_s is None else [Sound(Fraction(film.sound_s))]
         write(path, video, *sounds, container=film.container, options=film.options)
@@ -210,6 +225,9 @@ def make_input(report: Report, folder: Path) -> None:
                 first, last = round(begin * len(content)), round(end * len(content))
                 content[first:last] = bytes(last - first)
             path.write_bytes(content)
+    for name, known in report.corpus.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        next(film for film in films.entries() if film.name == known).make(folder / name)
     for name, scenes in report.scenes.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         film_scenes(folder / name, scenes.starts, scenes.count, scenes.rate)
@@ -220,14 +238,25 @@ def make_input(report: Report, folder: Path) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        pq.write_table(pa.Table.from_pylist(list(rows)), folder / name)
+        pq.write_table(pa.Table.from_pylist([contents(row, folder) for row in rows]), folder / name)
+    for name, parts in report.joined.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"".join((folder / part).read_bytes() for part in parts))
 
 
-def script(replies: Sequence[Reply]) -> Script:
-    """The server's part: the first reply that fits."""
+def contents(value: Any, folder: Path) -> Any:
+    """A cell of Parquet, with the content of the file that it names."""
+    if isinstance(value, dict):
+        return {name: contents(part, folder) for name, part in value.items()}
+    return (folder / value[1:]).read_bytes() if isinstance(value, str) and value.startswith("@") else stated(value)
+
+
+def script(replies: Sequence[Reply], came_s: list[float]) -> Script:
+    """The server's part: the first reply that fits. When requests came is noted."""
     given = dict.fromkeys(range(len(replies)), 0)
 
     def reply(body: Body) -> str | Body | Answer:
+        came_s.append(time.monotonic())
         said = [words(message) for message in body["messages"]]
         # What is asked now goes before what was asked earlier, as where a reply is to be mended.
         for text in (said[-1], "\n".join(said)):
@@ -326,7 +355,7 @@ def plain(value: Any) -> Any:
     return [plain(part) for part in value]
 
 
-def check_asked(asked: Asked, requests: Sequence[Body]) -> None:
+def check_asked(asked: Asked, requests: Sequence[Body], came_s: Sequence[float]) -> None:
     chosen = [body for body in requests if asked.when in words(body["messages"][-1])]
     if asked.requests is not None:
         assert len(chosen) == asked.requests, [words(body["messages"][-1])[-80:] for body in requests]
@@ -338,6 +367,11 @@ def check_asked(asked: Asked, requests: Sequence[Body]) -> None:
         assert max(max(times_in(message), default=0) for message in chosen[-1]["messages"]) == asked.last_time_s
     for name, value in asked.fields.items():
         assert {json.dumps(body.get(name)) for body in chosen} == {json.dumps(value)}, name
+    if asked.holds is not None:
+        assert all(any(asked.holds in words(message) for message in body["messages"]) for body in chosen)
+    if asked.quiet_s is not None:
+        begin, end = asked.quiet_s
+        assert not [at_s for at_s in came_s if begin < at_s - came_s[0] < end], came_s
     if asked.lacks is not None:
         assert all(asked.lacks not in words(message) for body in chosen for message in body["messages"])
 
