@@ -22,7 +22,8 @@ the right value was written down before reeltalk was run on it, and `make test` 
 when a report was replayed for the first time. To add one, write a folder in `tests/reports`; `replay.py` there lists
 what it may state.
 
-{total} were replayed: {first} came out right at first, {now} do today.
+{total} were replayed: {first} came out right at first, {now} do today. {restated} right values asked for more than
+their report at first, and were restated.
 """
 
 
@@ -36,7 +37,8 @@ def public_reports() -> str:
     reports = read_reports()
     first = sum(report["first"] == "right" for report in reports)
     now = sum("miss" not in report for report in reports)
-    parts = [INTRODUCTION.format(total=len(reports), first=first, now=now)]
+    restated = sum("restated" in report for report in reports)
+    parts = [INTRODUCTION.format(total=len(reports), first=first, now=now, restated=restated)]
     for area, title in AREAS.items():
         lines = [f"## {title}\n", "| Report | Kind of fault | What is right | First | Now |"]
         lines.append("| --- | --- | --- | --- | --- |")

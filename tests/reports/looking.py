@@ -12,6 +12,8 @@ import numpy as np
 
 from corpus.pattern import COLOURS, nearest_name, paint, read_number
 from reeltalk.curate.transcripts import read_transcript
+from reeltalk.language.answer_reading import read_answer
+from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.media import MediaStore
 from reeltalk.video.frames import frames_at
 from reeltalk.video.stream import open_video
@@ -100,3 +102,9 @@ def column(path: Path, name: str) -> list[str]:
 def spoken(path: Path) -> list[str]:
     """What a file of subtitles says, line by line, without signs around it."""
     return [utterance.text for utterance in read_transcript(path, "v")]
+
+
+def typed_right(answer: str, question: str, kind: str, value: str) -> bool:
+    """Whether an answer is right by a key of a type."""
+    key = AnswerKey.model_validate({"type": kind, "values": [value]})
+    return read_answer(question, key, answer).right

@@ -143,6 +143,8 @@ class Report(_Stated):
     """What is right, written before reeltalk was run."""
     first: Literal["right", "wrong"]
     """What reeltalk did when the report was replayed first."""
+    restated: str | None = None
+    """What the right value asked for beyond the report, where it did at first."""
     miss: str | None = None
     """Why it is still wrong, where it is."""
     full: bool = False
