@@ -14,6 +14,7 @@ from corpus.pattern import COLOURS, nearest_name, paint, read_number
 from reeltalk.curate.transcripts import read_transcript
 from reeltalk.language.answer_reading import read_answer
 from reeltalk.schema.dialogue import AnswerKey
+from reeltalk.schema.record import VideoId
 from reeltalk.store.media import MediaStore
 from reeltalk.video.frames import frames_at
 from reeltalk.video.stream import open_video
@@ -101,7 +102,7 @@ def column(path: Path, name: str) -> list[str]:
 
 def spoken(path: Path) -> list[str]:
     """What a file of subtitles says, line by line, without signs around it."""
-    return [utterance.text for utterance in read_transcript(path, "v")]
+    return [utterance.text for utterance in read_transcript(path, VideoId("v"))]
 
 
 def typed_right(answer: str, question: str, kind: str, value: str) -> bool:

@@ -20,7 +20,7 @@ import pytest
 from launched_runs import Launcher
 from pixel_server import pictures_of
 from pydantic import BaseModel, ConfigDict
-from scripted_server import Answer, Body, Script, completion, question_in, serve, times_in, words
+from scripted_server import Answer, Body, Script, completion, serve, times_in, words
 
 from corpus import films
 from corpus.filming import Sound, Video, even, lasting, write
@@ -28,7 +28,6 @@ from corpus.pattern import read_number
 from reports.looking import film_scenes
 
 FOLDER: Final = Path(__file__).parent
-AREAS: Final = ("answers", "judges", "servers", "frames", "video", "tables", "people")
 COMMAND_S: Final = 120.0
 NONE: Final = "<none>"
 
@@ -427,6 +426,3 @@ def at(value: Any, path: str) -> Any:
         else:
             return None
     return value
-
-
-__all__ = ["AREAS", "FOLDER", "Report", "folders", "question_in", "read_report", "replay"]
