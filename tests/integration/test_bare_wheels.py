@@ -14,6 +14,7 @@ from doc_pages import SHELL, blocks_of, commands_of, pages
 from places import ROOT
 from sample_videos import write_grey_film
 
+from reeltalk.cli.commands import command_names
 from reeltalk.plugins import OURS
 
 NEEDS: Final = {
@@ -33,8 +34,7 @@ NOBODY: Final = "http://127.0.0.1:9/v1"
 
 def documented() -> list[list[str]]:
     """The help of every command, and every command that a page writes, once."""
-    titles = re.findall(r"^##+ (.+)$", (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8"), re.MULTILINE)
-    found = [[*title.split(), "--help"] for title in titles]
+    found = [[*words, "--help"] for words in command_names()]
     for page in pages():
         for block in blocks_of(page):
             if block.language in SHELL:
@@ -150,7 +150,7 @@ nbformat.write(notebook, "page.ipynb")
 
 @pytest.fixture
 def notebook(tmp_path: Path) -> Path:
-    """The page *In a notebook* as one, beside its table and videos."""
+    """The three cells of the page *In a notebook* as one, beside its table and videos."""
     folder = tmp_path / "notebook"
     (folder / "videos").mkdir(parents=True)
     for name in ("kitchen", "street"):
@@ -159,12 +159,11 @@ def notebook(tmp_path: Path) -> Path:
     for block in blocks:
         if block.title:
             (folder / block.title).write_text(block.text, encoding="utf-8")
-    sources = [block.text for block in blocks if block.language == "python"]
+    sources = [block.text for block in blocks if block.language == "python"][:3]
     blank: dict[str, Any] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
     cells = [
         blank | {"id": f"cell-{place}", "source": source} for place, source in enumerate([*sources, "mine.plot()"])
     ]
-    assert len(sources) == 3
     (folder / "page.ipynb").write_text(
         json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}), encoding="utf-8"
     )
