@@ -15,7 +15,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from reliability_page import Reliability
@@ -456,3 +455,155 @@ def test_a_project_of_a_stranger_is_no_command(
             assert server.got_key
         if "code" in kind and "detector" not in kind and "stream" not in kind:
             assert (folder / "imported").exists()
+
+
+OWN_CODE = "python:strange.py:"
+OWN: dict[str, list[list[str]]] = {
+    "a server": [evaluated("--base-url", "{address}/v1", "--api-key-env", VARIABLE, model="mine")],
+    "code": [evaluated(model=f"{OWN_CODE}Model")],
+    "a judge's code and replies": [
+        evaluated("--replies", "../elsewhere.sqlite", protocols=f"{OWN_CODE}Judge", model=f"{OWN_CODE}Model")
+    ],
+    "judged": [
+        evaluated("--base-url", "{address}/v1", model="mine"),
+        [
+            *("judge", "runs/one", "--protocols", "clair", "--metrics", "none", "--judge", "mine"),
+            *("--out", "runs/judged"),
+            *("--judge-base-url", "{address}/v1", "--judge-api-key-env", VARIABLE, "--max-retries", "0"),
+        ],
+    ],
+}  # fmt: skip
+
+
+def change(folder: Path) -> None:
+    """Give the benchmark of a folder another content."""
+    (folder / "more.csv").write_text(f"{QUESTIONS}q9,v9,What is the last?,a cup\n")
+    shutil.rmtree(folder / "bench")
+    assert run(["import", "qa", str(folder / "more.csv"), str(folder / "bench")]) == 0
+
+
+@pytest.mark.parametrize("kind", list(OWN))
+def test_a_run_of_ones_own_needs_no_consent(
+    kind: str, stranger: Person, me: Person, server: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`evaluate` and `judge` go on, `retry` repeats what failed, also when one's own code has changed since."""
+    with me as folder:
+        shutil.copytree(stranger.folder, folder, dirs_exist_ok=True)
+        commands = [[word.format(address=server.address) for word in command] for command in OWN[kind]]
+        server.fails = True
+        (folder / "fails").touch()
+        for command in commands:
+            assert run(command) in (0, 1), capsys.readouterr().err
+            assert run(command) in (0, 1)
+        made = commands[-1][commands[-1].index("--out") + 1]
+        assert run(["retry", made]) in (0, 1)
+        server.fails = False
+        (folder / "fails").unlink()
+        (folder / "strange.py").write_text(CODE.replace("a cup", "a cup of tea"))
+        if "code" not in kind:
+            option = "--judge-base-url" if kind == "judged" else "--base-url"
+            assert run(["retry", made, option, f"{server.address}/v1"]) in (0, 1)
+        assert run(["retry", made]) in (0, 1)
+        assert run(["retry", "runs/one"]) == 0
+        if kind == "judged":
+            # The benchmark has other content now, and the run is still one's own.
+            change(folder)
+            assert run(["judge", "runs/one", "--protocols", "match", "--metrics", "none", "--out", "again"]) == 0
+        assert "Nothing was done" not in capsys.readouterr().err
+
+
+def test_a_benchmark_that_is_named_is_read_if_the_run_knows_its_content(
+    stranger: Person, me: Person, server: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(stranger, [evaluated()], server)
+    judge = ["judge", "theirs/runs/one", "--protocols", "match", "--metrics", "none"]
+    with me as folder:
+        copied(stranger, me, server)
+        shutil.copytree(stranger.folder / "bench", folder / "bench")
+        assert run([*judge, "--out", "first"]) == 0
+        change(folder)
+        capsys.readouterr()
+        assert run([*judge, "--out", "second"]) == 2
+        assert "give --bench bench if it is the right one" in capsys.readouterr().err
+        assert run([*judge, "--bench", "theirs/bench", "--out", "second"]) == 0
+
+
+def test_a_project_of_ones_own_needs_no_consent_and_one_that_is_put_in_its_place_does(
+    stranger: Person, me: Person, server: Recorder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    projects = stranger_projects(server.address, private_files(tmp_path / "private"))
+    with me as folder:
+        assert run(["new", "mine"]) == 0
+        shutil.copytree(stranger.folder, folder / "mine", dirs_exist_ok=True)
+        for kind in ("a server and a key", "a judge's code", "a source elsewhere"):
+            (folder / "mine/project.yaml").write_text(projects[kind])
+            run(["run", "mine"])
+            assert "Nothing was done" not in capsys.readouterr().err
+        assert server.got_key
+        # A copy of one's own is asked for once, and what is added to it later too.
+        (folder / "mine/project.yaml").write_text(projects["a server and a key"])
+        shutil.copytree("mine", "copy")
+        shutil.rmtree("mine")
+        shutil.copytree("copy", "mine")
+        (folder / "mine/.reeltalk/made-here").unlink()
+        server.requests.clear()
+        for name in ("copy", "mine"):
+            assert run(["run", name]) == 2
+            assert f"contact {server.address}/v1 (theirs), with the key in {VARIABLE}" in capsys.readouterr().err
+            assert not server.requests
+            assert run(["run", name, "--trust"]) == 0
+            assert run(["run", name, "--force", "evaluate"]) == 0
+            (folder / name / "project.yaml").write_text(projects["a judge's code"])
+            assert run(["run", name]) == 2
+            assert "would run python:strange.py:Judge, which is " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("state", ["/proc/nowhere", ""])
+def test_a_home_that_keeps_no_marks_trusts_what_the_command_line_names_alone(
+    state: str, stranger: Person, me: Person, server: Recorder, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """As in a container whose home is missing or read-only; a variable names the folders that are one's own."""
+    with me as folder:
+        shutil.copytree(stranger.folder, folder, dirs_exist_ok=True)
+        monkeypatch.setenv("XDG_STATE_HOME", state)
+        monkeypatch.setenv("HOME", "/proc/nowhere")
+        command = evaluated("--base-url", f"{server.address}/v1", "--api-key-env", VARIABLE, model="mine")
+        server.fails = True
+        assert run(command) == 1
+        assert run(command) == 1
+        server.fails = False
+        assert server.got_key
+        server.requests.clear()
+        assert run(["retry", "runs/one"]) == 2
+        assert "Nothing was done" in capsys.readouterr().err
+        assert not server.requests
+        monkeypatch.setenv("REELTALK_TRUST", os.pathsep.join([str(folder / "other"), str(folder / "runs")]))
+        assert run(["retry", "runs/one"]) == 0
+        monkeypatch.delenv("REELTALK_TRUST")
+        assert run(["retry", "runs/one", "--trust"]) == 0
+        with pytest.raises(SettingError, match="give trust=True if you agree"):
+            retry("runs/one")
+        assert retry("runs/one", trust=True).complete
+
+
+@pytest.mark.parametrize(("said", "code"), [("y\n", 0), ("n\n", 2), ("\n", 2)])
+def test_a_person_at_a_terminal_is_asked(said: str, code: int, stranger: Person, me: Person, server: Recorder) -> None:
+    make(stranger, [evaluated("--base-url", f"{server.address}/v1", "--api-key-env", VARIABLE, model="m")], server)
+    folder = copied(stranger, me, server)
+    with me:
+        ours, theirs = pty.openpty()
+        done = subprocess.Popen([sys.executable, "-m", "reeltalk", "retry", "runs/one"], cwd=folder, stdin=theirs,
+                                stdout=theirs, stderr=theirs, env=dict(os.environ))  # fmt: skip
+        os.close(theirs)
+        os.write(ours, said.encode())
+        shown = b""
+        with contextlib.suppress(OSError):
+            while block := os.read(ours, 4096):
+                shown += block
+        os.close(ours)
+        assert done.wait(60) == code, shown.decode()
+    text = " ".join(shown.decode().split())
+    assert f"contact {server.address}/v1 (m), with the key in {VARIABLE}" in text
+    assert "Do it? [y/N]" in text
+    assert server.got_key == (code == 0)
