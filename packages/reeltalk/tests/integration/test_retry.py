@@ -283,7 +283,9 @@ def test_a_retry_of_a_run_that_was_moved_or_goes_elsewhere(
         again = ["retry", "moved/runs/tiny", "--base-url", other.base_url, "--max-calls", "10"]
         capsys.readouterr()
         assert run(again) == 2
-        assert f"This would write {tmp_path.resolve()}/moved/replies.sqlite. Nothing was done" in capsys.readouterr().err
+        assert (
+            f"This would write {tmp_path.resolve()}/moved/replies.sqlite. Nothing was done" in capsys.readouterr().err
+        )
         assert run([*again, "--trust"]) == 0
         assert len(asked) == 10
         assert other.count == 10

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from reeltalk.store.consent import Named, named_by, named_path
+from reeltalk.store.consent import Named, named_in_settings, named_path
 from reeltalk.store.event_log import EVENT_LOG
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.remote import is_address
@@ -91,7 +91,7 @@ def named_by_project(project: ProjectFile, steps: Sequence[ProjectStep]) -> list
     folder = project.folder
     models = (model.values for several in project.models.values() for model in several)
     sections = (*project.sections.values(), *models)
-    found = [one for values in sections for one in named_by(values, base=folder, folder=folder, inputs=READ)]
+    found = [one for values in sections for one in named_in_settings(values, base=folder, folder=folder, inputs=READ)]
     for step in steps:
         found += named_path(Path(step.result), base=folder, folder=folder, does="write")
         for read in step.reads:

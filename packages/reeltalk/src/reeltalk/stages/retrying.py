@@ -14,7 +14,7 @@ from reeltalk.stages.evaluating import evaluate
 from reeltalk.stages.judging import judge
 from reeltalk.stages.run import EvaluationCommand, JudgementCommand, RunReport, read_command
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.consent import Trust, check_consent, named_by, not_agreed
+from reeltalk.store.consent import Trust, check_consent, named_in_settings, not_agreed
 from reeltalk.store.documents import parse, read_json
 from reeltalk.store.manifest import read_manifest
 from reeltalk.store.runs import COMMAND, CONTROLS_FOLDER, REQUEST
@@ -127,9 +127,9 @@ def _check_consent(
         if (is_moved and name == "benchmark") or _holds(stored.get(name), folder, known.get(name)):
             stored.pop(name, None)
     # In a run that was made here, what is given now does not turn the rest into somebody else's.
-    if not_agreed(run, named_by(stored, base=folder, folder=run)):
+    if not_agreed(run, named_in_settings(stored, base=folder, folder=run)):
         stored["changed"] = {name: value for name, value in changed.items() if value is not None}
-        check_consent(run, named_by(stored, base=folder, folder=run, given=stored["changed"]), trust)
+        check_consent(run, named_in_settings(stored, base=folder, folder=run, given=stored["changed"]), trust)
 
 
 def _holds(benchmark: Path | None, folder: Path, content_hash: object) -> bool:

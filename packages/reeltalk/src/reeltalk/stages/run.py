@@ -47,7 +47,7 @@ from reeltalk.schema.server_address import without_user
 from reeltalk.stages.failures import Failures, asking_helps, failures_in, failures_of
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.consent import Named, mark_made, named_by
+from reeltalk.store.consent import Named, mark_made, named_in_settings
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.runs import (
@@ -630,7 +630,7 @@ def command_to_keep(
         run: The run's folder.
         named: What the command found by itself.
     """
-    mark_made(run, [*named_by(command.model_dump(), base=Path.cwd(), folder=run), *named])
+    mark_made(run, [*named_in_settings(command.model_dump(), base=Path.cwd(), folder=run), *named])
     found = command.model_dump(mode="json")
     hidden = []
     for part in ("asking", "judge_model"):

@@ -52,7 +52,7 @@ class Named(NamedTuple):
         return f"{self.does} {self.what} {self.sha256 if agreed else self.owner}".strip()
 
 
-def named_by(
+def named_in_settings(
     values: Mapping[str, Any], *, base: Path, folder: Path, given: Iterable[str] = (), inputs: Iterable[str] = ()
 ) -> list[Named]:
     """What the settings of a run or of a project's section name.

@@ -35,17 +35,36 @@ _LATEX: Final = {
 
 
 def write_csv(header: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
-    """A table as CSV: one header row, lines that end with a line feed, an empty cell for None.
+    """A table as CSV: one header row, lines that end with a line feed, an empty cell for None. Texts are guarded.
 
     Args:
         header: Names of the columns.
         rows: Their cells, as `csv` writes them.
     """
+    return "".join(map(csv_line, (header, *rows)))
+
+
+def csv_line(cells: Iterable[object], delimiter: str = ",") -> str:
+    """A line of CSV that ends with a line feed; its texts are guarded."""
+    # With this end of lines, cells with a carriage return are quoted, which else begins a line of its own.
     stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return stream.getvalue()
+    csv.writer(stream, delimiter=delimiter, lineterminator="\r\n").writerow(map(guard_cell, cells))
+    return f"{stream.getvalue()[:-2]}\n"
+
+
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""Beginnings of a cell that a spreadsheet runs as a formula; the last four are the wide forms of the first four."""
+_NUMBER: Final = re.compile(r"[+-]?[0-9][0-9,.]*(?:[eE][+-]?[0-9]+)?%?")
+
+
+def is_formula(cell: object) -> bool:
+    """Whether a spreadsheet would run a cell. A text of others may begin like a formula; a number is none."""
+    return isinstance(cell, str) and cell.startswith(FORMULA) and _NUMBER.fullmatch(cell) is None
+
+
+def guard_cell(cell: object) -> object:
+    """A cell that no spreadsheet runs: an apostrophe is put before a text that begins like a formula."""
+    return f"'{cell}" if is_formula(cell) else cell
 
 
 def markdown_table(
@@ -135,13 +154,3 @@ def markdown_block(text: str) -> list[str]:
 def on_one_line(text: str) -> str:
     """Text on one line, so that it cannot leave a comment, a cell, or a list item."""
     return " ".join(printable(text).split())
-
-
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of a cell that a spreadsheet runs as a formula."""
-
-
-def inert_cell(cell: str) -> str:
-    """A cell that no spreadsheet runs; a text of others may begin like a formula."""
-    shown = printable(cell)
-    return f"'{shown}" if shown.startswith(FORMULA) else shown
