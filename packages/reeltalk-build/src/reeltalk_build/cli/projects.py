@@ -84,23 +84,21 @@ def run_project(
     force
         Run this step even if nothing changed. May be repeated.
     plan
-        Print the steps that would run and why, and forecast their requests and cost; run nothing, no code of your own
-        either.
+        Print the steps that would run and why, and forecast their requests and cost; run nothing, and no code.
     """
     if plan:
         if only or since or force:
             raise SettingError("--plan looks at all steps; leave out --only, --from and --force")
         return _plan_run(project)
     from reeltalk.cli.commands import run
-    from reeltalk.store.consent import check_consent, trusting
+    from reeltalk.store.consent import check_consent
     from reeltalk_build.project.running import Runner, StepChoice
     from reeltalk_build.project.steps import named_by_project
 
     read, steps = project_steps(project)
     check_consent(read.folder, named_by_project(read, steps), trust or ask_consent)
     runner = Runner(read.folder, functools.partial(run, tells_stops=True), say, version=__version__)
-    with trusting(read.folder):
-        code = runner.run(steps, StepChoice(tuple(only), since, tuple(force)))
+    code = runner.run(steps, StepChoice(tuple(only), since, tuple(force)))
     folder = project if project.is_dir() else project.parent
     for step in steps if not only else ():
         # A report that was just written has printed its own path, relative to the project.

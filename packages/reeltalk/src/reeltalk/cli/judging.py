@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 
@@ -202,15 +202,8 @@ def retry(
     from reeltalk.stages.retrying import retry as run_stage
 
     with ProgressBar() as bar:
-        done = run_stage(
-            run,
-            benchmark=bench,
-            presets=PRESETS,
-            trust=trust or ask_consent,
-            progress=bar.show,
-            tell=say,
-            **dict(settings),
-        )
+        how: Any = {"presets": PRESETS, "trust": trust or ask_consent, "progress": bar.show, "tell": say}
+        done = run_stage(run, benchmark=bench, **how, **dict(settings))
     return print_run(done, verbose=verbose)
 
 

@@ -3,7 +3,7 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
@@ -246,20 +246,11 @@ def media(
         raise SettingError("--verify is for push; pull checks every file by its hash")
     opened = Benchmark.open(benchmark)
     with ProgressBar() as bar:
+        how: Any = {"dry_run": dry_run, "at_once": at_once, "trust": trust or ask_consent, "progress": bar.show}
         if direction == "pull":
-            moved = media_remote.pull(
-                opened, address, dry_run=dry_run, at_once=at_once, trust=trust or ask_consent, progress=bar.show
-            )
+            moved = media_remote.pull(opened, address, **how)
         else:
-            moved = media_remote.push(
-                opened,
-                address,
-                dry_run=dry_run,
-                verify=verify,
-                at_once=at_once,
-                trust=trust or ask_consent,
-                progress=bar.show,
-            )
+            moved = media_remote.push(opened, address, verify=verify, **how)
     if direction == "push":
         print(_transfer_line(moved, "would be written to" if dry_run else "written to", "there"))
         return 0

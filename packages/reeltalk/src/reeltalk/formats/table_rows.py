@@ -219,8 +219,8 @@ def _csv_cells(rows: Iterable[dict[str, Json]], most: Mapping[str, int]) -> Iter
 
 
 GUARDED: Final = "guarded_cells"
-"""Last column of a CSV file that holds texts like formulas: it numbers the cells of a row, from 1, before which an
-apostrophe was put, so that no spreadsheet runs them; in the header, its name does."""
+"""Last column of CSV that holds texts like formulas: it numbers the guarded cells of a row from 1; its name those of
+the header."""
 
 
 def guarded_columns(header: Sequence[object]) -> int | None:
@@ -230,12 +230,7 @@ def guarded_columns(header: Sequence[object]) -> int | None:
 
 
 def without_guards(cells: Sequence[Any], columns: int | None) -> list[Any]:
-    """The cells of a row, or of the header, as they were before guards, without that of `GUARDED`.
-
-    Args:
-        cells: Cells of a row.
-        columns: As `guarded_columns` gave it for the header.
-    """
+    """The cells of a row as they were before guards, if they are as many as `guarded_columns` gave for the header."""
     if len(cells) != columns:
         return list(cells)
     numbers = {int(word) for word in str(cells[-1]).split() if word.isdecimal()}

@@ -82,11 +82,8 @@ class AnswersToJudge:
             if self.benchmark is None and isinstance(named, str) and (Path(named) / "manifest.json").is_file():
                 self.benchmark = Benchmark.open(Path(named))
                 if self.benchmark.manifest.content_hash != run.info.settings.get("benchmark"):
-                    check_consent(
-                        run_to_retry(path),
-                        named_path(Path(named), base=Path.cwd(), folder=path),
-                        hint=f"the run was played on another content; give --bench {named} if it is the right one",
-                    )
+                    hint = f"the run was played on another content; give --bench {named} if it is the right one"
+                    check_consent(run_to_retry(path), named_path(Path(named), base=Path(), folder=path), hint=hint)
         known = self.benchmark.stored_content() if self.benchmark else None
         self.content: Content | None = known
         whole: Content | None = None
@@ -396,7 +393,7 @@ class _Judgement:
 
     def command(self, read: AnswersToJudge, out: Path) -> dict[str, Any]:
         """The command, so that `reeltalk retry` can run it again."""
-        found = named_path(read.benchmark.path, base=Path.cwd(), folder=out) if read.benchmark is not None else []
+        found = named_path(read.benchmark.path, base=Path(), folder=out) if read.benchmark is not None else []
         return command_to_keep(
             JudgementCommand(
                 folder=current_folder_from(out),

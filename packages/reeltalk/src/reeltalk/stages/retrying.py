@@ -15,7 +15,7 @@ from reeltalk.stages.judging import judge
 from reeltalk.stages.run import EvaluationCommand, JudgementCommand, RunReport, read_command
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.consent import Trust, check_consent, named_in_settings, not_agreed
-from reeltalk.store.documents import parse, read_json
+from reeltalk.store.documents import read_json
 from reeltalk.store.manifest import read_manifest
 from reeltalk.store.runs import COMMAND, CONTROLS_FOLDER, REQUEST
 
@@ -51,8 +51,7 @@ def retry(
     Raises:
         TypeError: A setting has another name.
         BenchmarkError: `run` is not a run or has no command, or its sources no longer exist.
-        SettingError: An address was given with a password, which is not stored; the preset is not in `presets`; or a
-            run of somebody else names what you did not agree to.
+        SettingError: A password is not stored, the preset is not in `presets`, or you do not agree to what a run names.
         ReeltalkError: As `evaluate` and `judge`.
     """
     if unknown := [name for name in changed if name not in CHANGEABLE]:
@@ -74,7 +73,11 @@ def retry(
             f"that would be {folder}, which is not there. If the run was moved or copied alone, put it back; or give "
             f"the command that made it again with --out {path}: it asks only what failed"
         )
-    _check_consent(path, command, folder, changed, is_moved=moved is not None, trust=trust)
+    stored = _settings_of(command, path, folder)
+    # In a run that was made here, what is given now does not turn the rest into somebody else's.
+    if not_agreed(path, named_in_settings(stored, base=folder, folder=path)):
+        given = {name: value for name, value in [("benchmark", moved), *changed.items()] if value is not None}
+        check_consent(path, named_in_settings(stored | {"given": given}, base=folder, folder=path, given=given), trust)
     # Paths of the command, and paths in names such as python:FILE.py:CLASS, are relative to that folder.
     with contextlib.chdir(folder):
         if isinstance(command, JudgementCommand):
@@ -111,32 +114,16 @@ def retry(
         )
 
 
-def _check_consent(
-    run: Path,
-    command: EvaluationCommand | JudgementCommand,
-    folder: Path,
-    changed: Mapping[str, Any],
-    *,
-    is_moved: bool,
-    trust: Trust,
-) -> None:
-    """Refuse what the command of somebody else's run names, unless the user gave it now, or agrees to it."""
-    stored: dict[str, Any] = command.model_dump()
-    known = parse(dict[str, Any], read_json(run / REQUEST), file=run / REQUEST) if (run / REQUEST).is_file() else {}
-    for name in ("benchmark", "train"):
-        if (is_moved and name == "benchmark") or _holds(stored.get(name), folder, known.get(name)):
-            stored.pop(name, None)
-    # In a run that was made here, what is given now does not turn the rest into somebody else's.
-    if not_agreed(run, named_in_settings(stored, base=folder, folder=run)):
-        stored["changed"] = {name: value for name, value in changed.items() if value is not None}
-        check_consent(run, named_in_settings(stored, base=folder, folder=run, given=stored["changed"]), trust)
-
-
-def _holds(benchmark: Path | None, folder: Path, content_hash: object) -> bool:
-    """Whether a benchmark has the content that a run was played on; whoever knows the hash knows the content."""
-    with contextlib.suppress(ReeltalkError, OSError):
-        return benchmark is not None and read_manifest(folder / benchmark).content_hash == content_hash
-    return False
+def _settings_of(command: EvaluationCommand | JudgementCommand, run: Path, folder: Path) -> dict[str, Any]:
+    """The settings of a command, without benchmarks that have the content that the run was played on."""
+    found: dict[str, Any] = command.model_dump()
+    with contextlib.suppress(ReeltalkError, OSError, AttributeError):
+        request: Any = read_json(run / REQUEST)
+        for name in ("benchmark", "train"):
+            # Whoever knows the hash of a content knows the content.
+            if found.get(name) and read_manifest(folder / found[name]).content_hash == request.get(name):
+                del found[name]
+    return found
 
 
 def _opened(path: Path, run: Path, *, option: str = "--bench") -> Benchmark:

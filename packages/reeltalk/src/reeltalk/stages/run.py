@@ -623,13 +623,7 @@ def current_folder_from(out: Path) -> str:
 def command_to_keep(
     command: EvaluationCommand | JudgementCommand, run: Path, named: Iterable[Named] = ()
 ) -> dict[str, Any]:
-    """Convert a command to JSON, without the users and passwords of addresses, and mark its run as made here.
-
-    Args:
-        command: As it was given, in the current folder.
-        run: The run's folder.
-        named: What the command found by itself.
-    """
+    """Convert a command to JSON, without users and passwords of addresses, and mark its run with what it named."""
     mark_made(run, [*named_in_settings(command.model_dump(), base=Path.cwd(), folder=run), *named])
     found = command.model_dump(mode="json")
     hidden = []

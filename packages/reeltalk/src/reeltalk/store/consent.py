@@ -11,7 +11,6 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextvars import ContextVar
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -30,7 +29,6 @@ DEFAULT_SERVER: Final = "api.openai.com, or the server of OPENAI_BASE_URL"
 DEFAULT_KEY: Final = "OPENAI_API_KEY"
 NO_SERVER: Final = frozenset({"baseline", "answers", "human", "python", "always", "never", "graph", "inspect"})
 """Kinds of models that are asked at no address that reeltalk knows, besides those that packages add."""
-_within: ContextVar[tuple[Path, ...]] = ContextVar("trusted folders")
 
 Trust = bool | Callable[[str], bool]
 """Whether the user agrees; or a function that shows the user what a folder names, and asks."""
@@ -43,9 +41,8 @@ class Named(NamedTuple):
     what: str
     """An address with the variable of the key that it gets, the name of code with its file, or a path."""
     owner: str = ""
-    """Of a file of code: the number of the user whose it is."""
     sha256: str = ""
-    """Of a file of code: the hash of its content."""
+    """Of a file of code, as the number of the user whose it is."""
 
     def mark(self, agreed: bool) -> str:
         """How a mark names it. Own code may change; code of others that the user agreed to may not."""
@@ -55,13 +52,13 @@ class Named(NamedTuple):
 def named_in_settings(
     values: Mapping[str, Any], *, base: Path, folder: Path, given: Iterable[str] = (), inputs: Iterable[str] = ()
 ) -> list[Named]:
-    """What the settings of a run or of a project's section name.
+    """What the settings of a run or of a project's section name outside their folder.
 
     Args:
         values: Settings by their names on the command line; groups of settings may be mappings.
         base: Paths are seen from here.
-        folder: What lies in this folder is not named.
-        given: Settings that the user gave on the command line just now.
+        folder: Their folder.
+        given: Settings that the user gave just now.
         inputs: Settings whose texts are paths.
     """
     flat, given = dict(_flat(values)), frozenset(given)
@@ -90,14 +87,7 @@ def named_in_settings(
 
 
 def named_path(path: Path, *, base: Path, folder: Path, does: Literal["read", "write"] = "read") -> list[Named]:
-    """A path that is named, unless it lies in the folder.
-
-    Args:
-        path: As it was named.
-        base: It is seen from here.
-        folder: The folder.
-        does: What is done with it.
-    """
+    """A path that is named, as seen from `base`, unless it lies in the folder."""
     whole = (base / path).resolve()
     return [] if whole.is_relative_to(folder.resolve()) else [Named(does, str(whole))]
 
@@ -105,63 +95,42 @@ def named_path(path: Path, *, base: Path, folder: Path, does: Literal["read", "w
 def check_consent(
     folder: Path, named: Iterable[Named], trust: Trust = False, *, hint: str = "give trust=True if you agree"
 ) -> None:
-    """Refuse what a folder names, unless the user made the folder here, agreed before, or agrees now.
-
-    Args:
-        folder: The folder of a run, a benchmark or a project.
-        named: What it names.
-        trust: Whether the user agrees.
-        hint: What to do, for the error.
+    """Refuse what the folder of a run, a benchmark or a project names, unless the user gave it, agreed, or agrees now.
 
     Raises:
         SettingError: The user did not agree; lists what would be done.
     """
     folder = folder.resolve()
-    new = not_agreed(folder, named)
-    if not new:
+    if not (new := not_agreed(folder, named)):
         return
-    lines = (f"  {one.does:<8}{one.what}" for one in new)
-    told = "\n".join([f"{folder} was not made here, or not with all that it names now. This would", *lines])
-    if not _is_trusted(folder) and trust is not True and not (callable(trust) and trust(told)):
-        raise refused(told, hint)
+    head = f"{folder} was not made here, or not with all that it names now. This would"
+    told = "\n  ".join([head, *(f"{one.does:<8}{one.what}" for one in new)])
+    trusted = map(Path, filter(None, os.environ.get(TRUSTED, "").split(os.pathsep)))
+    if not any(folder.is_relative_to(path.resolve()) for path in trusted) and trust is not True:
+        if trust is False or not trust(told):
+            raise refused(told, hint)
     _write(folder, [*_read(folder)["named"], *(one.mark(True) for one in new)], agreed=True)
 
 
 def refused(told: str, hint: str) -> SettingError:
-    """The error of a user who did not agree.
-
-    Args:
-        told: What would be done, in lines.
-        hint: What to do.
-    """
+    """The error of a user who did not agree to what `told` lists in lines."""
     head, *lines = (" ".join(line.split()) for line in told.splitlines())
     return SettingError(f"{head} {'; '.join(lines)}. Nothing was done; {hint}")
 
 
 def not_agreed(folder: Path, named: Iterable[Named]) -> list[Named]:
-    """What a folder names that its mark does not.
-
-    Args:
-        folder: The folder of a run, a benchmark or a project.
-        named: What it names.
-    """
+    """What a folder names that its mark does not."""
     marks = _read(folder.resolve())
     known = {*marks["named"]}
     return [one for one in named if not marks.get("all") and not known & {one.mark(False), one.mark(True)}]
 
 
 def mark_made(folder: Path, named: Iterable[Named] | None = None) -> None:
-    """Mark a folder as made by this user, here. Without a state folder that can be written, nothing is marked.
-
-    Args:
-        folder: The folder of a run, a benchmark or a project.
-        named: What the command line that made it named; None for all that the folder will ever name.
-    """
+    """Mark a folder as made by this user, here, with what the command line named; None is all that it may ever name."""
     folder = folder.resolve()
     if named is None:
         # Somebody else's folder may later lie at the same path, without this file, or of another owner.
-        token = secrets.token_hex(16)
-        if _write(folder, [], all=token, owner=folder.stat().st_uid):
+        if _write(folder, [], all=(token := secrets.token_hex(16)), owner=folder.stat().st_uid):
             write_bytes(folder / MADE_HERE, token.encode())
     elif names := [*named]:
         # What the user agreed to stays so: a command that goes on with a folder of others does not make it.
@@ -170,30 +139,9 @@ def mark_made(folder: Path, named: Iterable[Named] | None = None) -> None:
 
 
 def mark_copied(folder: Path, copy: Path) -> None:
-    """Mark what this user made of a folder as the folder is.
-
-    Args:
-        folder: The folder of a run, a benchmark or a project.
-        copy: The folder that was made of it.
-    """
-    marks = _read(folder.resolve())
-    if marks["named"]:
-        _write(copy.resolve(), marks["named"], agreed=marks["agreed"])
-
-
-@contextlib.contextmanager
-def trusting(folder: Path) -> Iterator[None]:
-    """Everything in a folder that the user agreed to is trusted, for the commands of its steps."""
-    token = _within.set((*_within.get(()), folder.resolve()))
-    try:
-        yield
-    finally:
-        _within.reset(token)
-
-
-def _is_trusted(folder: Path) -> bool:
-    named = filter(None, os.environ.get(TRUSTED, "").split(os.pathsep))
-    return any(folder.is_relative_to(one) for one in (*_within.get(()), *(Path(name).resolve() for name in named)))
+    """Mark what was made of a folder as the folder is."""
+    if (marks := _read(folder.resolve()))["named"]:
+        _write(copy.resolve(), **marks)
 
 
 def _servers(flat: Mapping[str, Any], given: frozenset[str]) -> Iterator[Named]:
@@ -217,24 +165,20 @@ def _is_served(spec: str) -> bool:
 
 def _code(spec: str, base: Path) -> Iterator[Named]:
     where = spec.removeprefix(PREFIX).rpartition(":")[0]
-    if spec.removeprefix(PREFIX).startswith(GIVEN):
-        return  # an object of this very process
     file = base / where if where.endswith(".py") else _module_file(where)
-    if file is None or not file.is_file():
+    if file is not None and file.is_file():
+        sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+        yield Named("run", f"{spec}, which is {file.resolve()}", str(file.stat().st_uid), sha256)
+    elif not spec.startswith(f"{PREFIX}{GIVEN}"):  # that is an object of this very process
         yield Named("run", spec)
-        return
-    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
-    yield Named("run", f"{spec}, which is {file.resolve()}", str(file.stat().st_uid), sha256)
 
 
 def _module_file(name: str) -> Path | None:
     """The file of a module, found without importing it or its packages."""
     places, found, parts = None, None, name.split(".")
-    for end in range(1, len(parts) + 1):
-        found = PathFinder.find_spec(".".join(parts[:end]), places) if all(parts) else None
-        if found is None:
-            return None
-        places = found.submodule_search_locations
+    for end in range(1, len(parts) + 1) if all(parts) else ():
+        found = PathFinder.find_spec(".".join(parts[:end]), places)
+        places = found.submodule_search_locations if found is not None else []
     return Path(found.origin) if found is not None and found.origin else None
 
 
@@ -246,10 +190,9 @@ def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield key, value
 
 
-def _texts(value: Any) -> Iterator[str]:
-    for part in value if isinstance(value, list | tuple) else (value,):
-        if isinstance(part, str):
-            yield from (text.strip() for text in part.split(","))
+def _texts(value: Any) -> list[str]:
+    parts = value if isinstance(value, list | tuple) else (value,)
+    return [text.strip() for part in parts if isinstance(part, str) for text in part.split(",")]
 
 
 def _place(folder: Path) -> Path:
@@ -261,10 +204,9 @@ def _read(folder: Path) -> dict[str, Any]:
     nothing: dict[str, Any] = {"named": [], "agreed": False}
     try:
         found: dict[str, Any] = nothing | json.loads(_place(folder).read_bytes())
-        if all_of := found.get("all"):
-            is_same = found["owner"] == folder.stat().st_uid and (folder / MADE_HERE).read_text() == all_of
-            return found if is_same else nothing
-        return found
+        whole = found.get("all")
+        is_other = whole and (whole, found["owner"]) != ((folder / MADE_HERE).read_text(), folder.stat().st_uid)
+        return nothing if is_other else found
     except (OSError, ValueError, TypeError, KeyError, RuntimeError):
         return nothing
 

@@ -74,17 +74,17 @@ def record_remote(benchmark: Path, address: str) -> None:
     """
     note = Recorded(media=check_remote_address(address))
     write_bytes(benchmark / REMOTE, write_json(note.model_dump(mode="json")).encode())
-    mark_made(benchmark, [_store(address)])
+    mark_made(benchmark, [_named(address)])
 
 
 def _place(benchmark: Path, address: str | None, trust: Trust) -> str | None:
     """The given address, or the recorded one if this user gave it or agrees to it."""
     if address is None and (address := read_remote(benchmark)) is not None:
-        check_consent(benchmark, [_store(address)], trust)
+        check_consent(benchmark, [_named(address)], trust)
     return address
 
 
-def _store(address: str) -> Named:
+def _named(address: str) -> Named:
     return Named("contact", f"{redact(address)} for media, with your credentials of such a store")
 
 
@@ -113,8 +113,7 @@ def pull(
         address: Address of the media; by default the recorded one. It is recorded if none was.
         dry_run: Only list what would be downloaded.
         at_once: Files at a time.
-        trust: True to use a recorded address that somebody else gave; or a function that is given a text about it, and
-            asks the user.
+        trust: As for `reeltalk.stages.retry`, for a recorded address that somebody else gave.
         progress: Receives how far the work is.
 
     Raises:
@@ -163,8 +162,7 @@ def push(
         dry_run: Only list what would be uploaded.
         verify: Read every file back, also those that were there before, and compare hashes.
         at_once: Files at a time.
-        trust: True to use a recorded address that somebody else gave; or a function that is given a text about it, and
-            asks the user.
+        trust: As for `reeltalk.stages.retry`, for a recorded address that somebody else gave.
         progress: Receives how far the work is.
 
     Raises:
