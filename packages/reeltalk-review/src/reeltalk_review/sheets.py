@@ -30,11 +30,8 @@ def stream_csv(name: str, rows: Iterable[Mapping[str, Json]], columns: Sequence[
     def lines() -> Iterator[str]:
         yield write_csv(columns, [])
         for row in rows:
-            yield write_csv(map(_yes_or_no, (row[column] for column in columns)), [])
+            cells = (row[column] for column in columns)
+            yield write_csv([("no", "yes")[cell] if isinstance(cell, bool) else cell for cell in cells], [])
 
     headers = {"content-disposition": f'attachment; filename="{name}.csv"'}
     return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
-
-
-def _yes_or_no(value: Json) -> Json:
-    return ("yes" if value else "no") if isinstance(value, bool) else value

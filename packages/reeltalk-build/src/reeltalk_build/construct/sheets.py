@@ -68,7 +68,7 @@ def write_sheet(benchmark: Benchmark, folder: Path, *, items: int, seed: int) ->
             name=benchmark.manifest.name, turns=drawn, films=films, columns=COLUMNS, root="", here=PAGE, pages=[]
         )
         write_text(made / PAGE, page)
-        rows = ([printable(cell) for cell in _cells(turn)] for turn in drawn)
+        rows = (map(printable, _cells(turn)) for turn in drawn)
         write_text(made / TABLE, write_csv(SHEET_COLUMNS, rows))
     return len(drawn)
 

@@ -8,6 +8,7 @@ import difflib
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 from reeltalk.errors import InputError
 from reeltalk.formats.parquet import FilesInside, read_arrow_rows, write_arrow_rows
-from reeltalk.schema.record import LONGEST_NAME, Json
+from reeltalk.schema.record import LONGEST_NAME, LONGEST_S, Json
 from reeltalk.schema.texts import name_problem
 from reeltalk.store.documents import (
     check_text,
@@ -26,7 +27,7 @@ from reeltalk.store.documents import (
     refuse_characters,
     write_json,
 )
-from reeltalk.store.text_tables import csv_line, is_formula
+from reeltalk.store.text_tables import is_formula
 
 NEAR: Final = 0.35
 """Least similarity, 0 to 1, of two names that may be one misspelt."""
@@ -130,7 +131,7 @@ def _read_csv(path: Path, *, repeated: bool, faults: list[InputError] | None) ->
         raise InputError(f"not CSV: {error}", file=path, line=line) from None
     columns = guarded_columns(header)
     header = without_guards(header, columns)
-    doubled = sorted({name for name in header if header.count(name) > 1})
+    doubled = sorted(name for name, times in Counter(header).items() if times > 1)
     if doubled and not repeated:
         raise InputError("a column appears twice", file=path, line=1, value=doubled[0])
     if not header:
@@ -205,7 +206,14 @@ def _write_csv(path: Path, rows: Iterable[dict[str, Json]]) -> None:
         for place, cells in enumerate(chain([header], _csv_cells(rows, most))):
             numbers = [str(number) for number, cell in enumerate(cells, start=1) if is_formula(cell)]
             guards = [" ".join([GUARDED] * (place == 0) + numbers)] if has_formulas else []
-            stream.write(csv_line([*cells, *guards], delimiter))
+            stream.write(_csv_line([f"'{cell}" if is_formula(cell) else cell for cell in cells] + guards, delimiter))
+
+
+def _csv_line(cells: list[str], delimiter: str) -> str:
+    # With this end of lines, cells with a carriage return are quoted, which else begins a line of its own.
+    line = io.StringIO(newline="")
+    csv.writer(line, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
+    return f"{line.getvalue()[:-2]}\n"
 
 
 def _csv_cells(rows: Iterable[dict[str, Json]], most: Mapping[str, int]) -> Iterator[list[str]]:
@@ -333,8 +341,8 @@ class SourceCell:
             seconds = int(clock[1] or 0) * 3600 + int(clock[2]) * 60 + float(clock[3])
             raise self.error("not a number of seconds", hint=f"write {seconds:g} for {text.strip()}")
         number = self._number(text)
-        if number is None or not 0 <= number < float("inf"):
-            raise self.error("not a number of seconds, 0 or more", hint="write it as 12.5")
+        if number is None or not 0 <= number <= LONGEST_S:
+            raise self.error(f"not a number of seconds, 0 to {LONGEST_S:g}", hint="write it as 12.5")
         return number
 
     def whole(self) -> int | None:
