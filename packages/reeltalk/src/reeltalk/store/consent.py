@@ -141,7 +141,7 @@ def mark_made(folder: Path, named: Iterable[Named] | None = None) -> None:
 def mark_copied(folder: Path, copy: Path) -> None:
     """Mark what was made of a folder as the folder is."""
     if (marks := _read(folder.resolve()))["named"]:
-        _write(copy.resolve(), **marks)
+        _write(copy.resolve(), marks["named"], agreed=marks["agreed"])
 
 
 def _servers(flat: Mapping[str, Any], given: frozenset[str]) -> Iterator[Named]:
