@@ -36,7 +36,7 @@ from reeltalk.stages.run import (
     background_of,
     check_deletion,
     check_judging,
-    command_json,
+    command_to_keep,
     current_folder_from,
     describe_whole_run,
     finish,
@@ -48,10 +48,11 @@ from reeltalk.stages.run import (
     write_command,
 )
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.consent import check_consent, named_path
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_source
 from reeltalk.store.rows import FieldValues, Rows, SpooledRows, database_errors, temporary_database
-from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run
+from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run, run_to_retry
 
 
 class AnswersToJudge:
@@ -81,6 +82,9 @@ class AnswersToJudge:
             named = run.info.settings.get("benchmark_path")
             if self.benchmark is None and isinstance(named, str) and (Path(named) / "manifest.json").is_file():
                 self.benchmark = Benchmark.open(Path(named))
+                if self.benchmark.manifest.content_hash != run.info.settings.get("benchmark"):
+                    hint = f"the run was played on another content; give --bench {named} if it is the right one"
+                    check_consent(run_to_retry(path), named_path(Path(named), base=Path(), folder=path), hint=hint)
         known = self.benchmark.stored_content() if self.benchmark else None
         self.content: Content | None = known
         whole: Content | None = None
@@ -394,7 +398,8 @@ class _Judgement:
 
     def command(self, read: AnswersToJudge, out: Path) -> dict[str, Any]:
         """The command, so that `reeltalk retry` can run it again."""
-        return command_json(
+        found = named_path(read.benchmark.path, base=Path(), folder=out) if read.benchmark is not None else []
+        return command_to_keep(
             JudgementCommand(
                 folder=current_folder_from(out),
                 judging=self.judging,
@@ -405,7 +410,9 @@ class _Judgement:
                 benchmark=self.benchmark.path if self.benchmark is not None else None,
                 format=self.format,
                 beside=self.beside,
-            )
+            ),
+            out,
+            found,
         )
 
     def run(
