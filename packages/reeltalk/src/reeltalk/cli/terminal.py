@@ -33,11 +33,7 @@ def say(message: str) -> None:
 
 
 def ask_consent(told: str) -> bool:
-    """Show what a folder of somebody else names, and ask a person at a terminal.
-
-    Raises:
-        SettingError: There is no terminal; names the command that agrees.
-    """
+    """Ask a person at a terminal about what a folder names; elsewhere raise an error with the command that agrees."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         again = shlex.join(["reeltalk", *sys.argv[1:], "--trust"])
         raise refused(told, f"if you agree to all of it: {again}")

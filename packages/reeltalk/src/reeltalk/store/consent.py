@@ -52,14 +52,9 @@ class Named(NamedTuple):
 def named_in_settings(
     values: Mapping[str, Any], *, base: Path, folder: Path, given: Iterable[str] = (), inputs: Iterable[str] = ()
 ) -> list[Named]:
-    """What the settings of a run or of a project's section name outside their folder.
+    """What the settings of a run or of a project's section name outside their folder, but for what was `given` now.
 
-    Args:
-        values: Settings by their names on the command line; groups of settings may be mappings.
-        base: Paths are seen from here.
-        folder: Their folder.
-        given: Settings that the user gave just now.
-        inputs: Settings whose texts are paths.
+    Paths are seen from `base`. Groups of settings may be mappings. The texts of `inputs` are paths.
     """
     flat, given = dict(_flat(values)), frozenset(given)
     found = [*_servers(flat, given)]
