@@ -263,6 +263,7 @@ def create_model(
             budget=budget,
             option=asking.option,
             model_args=asking.model_args(spec),
+            stream=asking.stream,
         )
     model = create_served_model(
         endpoint,

@@ -157,8 +157,9 @@ class ReplyStore:
         """
         content = dataclasses.asdict(reply)
         del content["cached"]
-        if reply.logprobs is None:
-            del content["logprobs"]
+        for name in ("logprobs", "cut_at"):
+            if content[name] is None:
+                del content[name]
         with self._lock, self._errors():
             added = self._connection.execute(
                 "INSERT INTO replies VALUES (?, ?) ON CONFLICT DO NOTHING", (key, json.dumps(content))
@@ -243,6 +244,7 @@ class ReplyStore:
                 logprobs=None if found.get("logprobs") is None else tuple(found["logprobs"]),
                 host=found.get("host"),
                 dialect=found.get("dialect"),
+                cut_at=_count(found.get("cut_at")),
             )
         except (KeyError, TypeError, ValueError):
             raise BenchmarkError(
