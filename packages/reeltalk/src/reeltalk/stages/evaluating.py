@@ -242,6 +242,7 @@ class _Evaluation:
                 store,
                 self.budget,
                 tell=self.tell,
+                benchmark=benchmark,
             ) as judging_setup:
                 null_sample = sample_null_units(chosen, judging_setup)
                 folder.clear_logs()

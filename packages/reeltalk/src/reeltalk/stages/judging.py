@@ -430,7 +430,9 @@ class _Judgement:
                 again=before is not None,
             ) as folder,
             ReplyStore(limits.replies or folder.replies) as store,
-            open_judging(judging, self.judge_model, limits, store, self.budget, tell=self.tell) as judging_setup,
+            open_judging(
+                judging, self.judge_model, limits, store, self.budget, tell=self.tell, benchmark=read.benchmark
+            ) as judging_setup,
         ):
             folder.clear_logs()
             evaluation = EvaluationRunner(
