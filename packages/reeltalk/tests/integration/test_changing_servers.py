@@ -12,6 +12,7 @@ from reliability_page import Reliability
 from scripted_server import Answer, Body, Server, completion, serve, words
 
 from reeltalk.cli import run
+from reeltalk.evaluation.useless import SAME
 from reeltalk.llm.retrying import IN_A_ROW
 from reeltalk.llm.wire import TOKEN_CHARS
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -248,3 +249,48 @@ def test_an_answer_without_an_end_is_cut_at_what_was_asked_for_and_its_row_says_
             assert [(turn.item_id, len(turn.text)) for turn in cut] == [("d00007/01", 639 if kind == "streamed" else 5)]
             assert cut[0].played is not None
             assert cut[0].played.cut_at == TOKEN_CHARS * 64 == 640
+
+
+SENTENCE = "I am sorry, but something went wrong on my side."
+
+
+@pytest.mark.parametrize("kind", ["evaluate", "judge"])
+def test_one_sentence_to_all_questions_stops_it_and_is_forgotten(
+    kind: str,
+    benchmark: Path,
+    undisturbed: dict[str, dict[str, str]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    script, out = Changing(GOOD, lambda _: SENTENCE), tmp_path / "run"
+    with serve(script, keep=0) as server:
+        asked = command(kind, benchmark, server, out)
+        assert run(asked) == 1
+        said = capsys.readouterr().err
+        if kind == "evaluate":
+            assert f"tiny gave one answer to {IN_A_ROW} different questions in a row: {SENTENCE!r}" in said
+            assert server.count - GOOD <= SAME + CONNECTIONS
+        else:
+            assert f"judge gave {IN_A_ROW} verdicts in a row that cannot be read" in said
+            assert server.count - GOOD <= 2 * (IN_A_ROW + CONNECTIONS)
+        assert SENTENCE in said.splitlines()[-1]
+        assert not (out / "run.json").exists()
+        good, script.mended, script.asked = set(script.asked[:GOOD]), True, []
+        assert run(asked) == 0
+        assert len(script.asked) == TURNS - GOOD
+        assert not good & set(script.asked)
+    assert results(out) == undisturbed[kind]
+
+
+def test_one_sentence_is_played_on_where_it_is_wanted_or_of_no_server(
+    benchmark: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(lambda _: SENTENCE, keep=0) as server:
+        assert run(evaluating(benchmark, server, tmp_path / "wanted", "--no-preflight")) == 0
+    assert "one answer to 8 different questions" in capsys.readouterr().err
+    code = f"class Constant:\n    def answer(self, frames, history, question):\n        return {SENTENCE!r}\n"
+    (tmp_path / "constant.py").write_text(code, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    own = ["evaluate", str(benchmark), "--model", "python:constant.py:Constant", "--policy", "none", "--out", "own"]
+    assert run(own) == 0
+    assert "different questions" not in capsys.readouterr().err

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, Self, TypeVar
@@ -168,6 +168,16 @@ class ReplyStore:
                 return reply
             row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
         return self._read(key, row[0])
+
+    def forget(self, texts: Iterable[str]) -> None:
+        """Keep no reply with one of these texts any longer.
+
+        Raises:
+            BenchmarkError: The file is damaged or locked.
+        """
+        with self._lock, self._errors():
+            sql = "DELETE FROM replies WHERE json_extract(reply, '$.text') = ?"
+            self._connection.executemany(sql, [(text,) for text in texts])
 
     def dialect(self, model: str, address: str) -> Dialect | None:
         """The stored dialect of a model's server; None if there is none."""

@@ -258,8 +258,8 @@ class WireSender:
             return Sent(None, problem, 0, 0) if cost_nothing else Sent(error=problem)
         except ModelError as error:
             if error.kind == "reply" and came:
-                told = f"{error}; it answered {came[0].stream.quote(self._secrets)}"
-                error = type(error)(told, kind=error.kind)
+                quoted = f"{error}; it answered {came[0].stream.quote(self._secrets)}"
+                error = type(error)(quoted, kind=error.kind)
             return Sent(None, error, *tokens)
         except OSError as error:
             problem = TransientError(f"{describe_endpoint(self.endpoint)}: {self._told(error)}", kind="connection")
