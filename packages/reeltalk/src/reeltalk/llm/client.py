@@ -26,7 +26,7 @@ from reeltalk.llm.wire import (
     Sent,
     create_breaker,
     describe_endpoint,
-    longest_reply,
+    longest_reply_chars,
     most_prompt_tokens,
 )
 from reeltalk.schema.record import Json
@@ -173,7 +173,7 @@ class ModelClient:
         sent = await send_within(self._budget, self.sender, self.endpoint, messages, schema, sample)
         if sent.reply is None:
             raise sent.error or ModelError(f"{describe_endpoint(self.endpoint)} gave nothing")
-        longest = longest_reply(self.endpoint)
+        longest = longest_reply_chars(self.endpoint)
         if len(sent.reply.text) <= longest:
             return sent.reply
         return dataclasses.replace(sent.reply, text=sent.reply.text[:longest], cut_off=True, cut_at=longest)

@@ -363,7 +363,7 @@ def request_fields(
     return fields
 
 
-def longest_reply(endpoint: Endpoint) -> int:
+def longest_reply_chars(endpoint: Endpoint) -> int:
     """Most characters of a reply that is kept. Not every server keeps to the limit that it is sent."""
     return TOKEN_CHARS * endpoint.max_tokens
 

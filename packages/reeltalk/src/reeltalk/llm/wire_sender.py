@@ -36,7 +36,7 @@ from reeltalk.llm.wire import (
     is_spent,
     is_unreached,
     kind_of_status,
-    longest_reply,
+    longest_reply_chars,
     message_text,
     no_answer_within,
     request_fields,
@@ -283,7 +283,7 @@ class WireSender:
         came.append(stream.response)
         if stream.response.headers.get("content-type", "").startswith(("application/json", "text/html")):
             return CompletionBody.read(await stream.response.aread(), self.endpoint), None
-        longest, length = longest_reply(self.endpoint), 0
+        longest, length = longest_reply_chars(self.endpoint), 0
         try:
             async for chunk in stream:
                 model = model or getattr(chunk, "model", None)
