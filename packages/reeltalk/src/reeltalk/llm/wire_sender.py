@@ -162,7 +162,10 @@ class _Bounded(httpx2.AsyncByteStream):
 
     def quote(self, secrets: Collection[str]) -> str:
         """Status, content type and the beginning of the body, for errors."""
-        began = " ".join(scrub(self._began.decode("utf-8", "replace"), secrets).split())
+        told = self._began.decode("utf-8", "replace")
+        # The last word may be half a key.
+        whole = told if len(self._began) < QUOTED_BYTES else " ".join(told.split()[:-1])
+        began = " ".join(scrub(whole, secrets).split())
         return f"{self._head}, which begins {began[:QUOTED_CHARS]!r}" if began else self._head
 
     async def aclose(self) -> None:
