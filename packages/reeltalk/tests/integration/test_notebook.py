@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import av
-import numpy as np
 import polars as pl
 import pytest
+from sample_videos import write_grey_film
 
 import reeltalk
 from reeltalk.errors import SettingError
@@ -22,21 +21,11 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = ["video,question,answer,type"]
     (folder / "videos").mkdir()
     for number in range(5):
-        _write_film(folder / "videos" / f"v{number}.mp4", 40 * number)
+        write_grey_film(folder / "videos" / f"v{number}.mp4", 40 * number)
         rows += [f"v{number}.mp4,What is it?,a mug,thing", f"v{number}.mp4,Where is it?,on the table,place"]
     (folder / "questions.csv").write_text("\n".join(rows), encoding="utf-8")
     import_questions(folder / "questions.csv", folder / "mine", videos=folder / "videos")
     return folder / "mine"
-
-
-def _write_film(path: Path, grey: int) -> None:
-    with av.open(str(path), "w") as output:
-        stream = output.add_stream("mpeg4", rate=5)
-        stream.width, stream.height = 64, 48
-        for _ in range(10):
-            picture = np.full((48, 64, 3), grey, np.uint8)
-            output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format="yuv420p")))
-        output.mux(stream.encode())
 
 
 class Mug:

@@ -13,6 +13,7 @@ from reeltalk._version import __version__
 from reeltalk.cli.options import PLAN
 from reeltalk.cli.terminal import say
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.plugins import needed
 from reeltalk_build.curate.settings import PRESETS, CurateSettings
 from reeltalk_build.project.sections import REQUIRED, CommandSpec, Option
 
@@ -151,8 +152,17 @@ def section_commands() -> "dict[str, CommandSpec]":
     from reeltalk.cli.commands import app
     from reeltalk_build.project.sections import SECTIONS
 
-    # A section whose command is part of a package that is not installed is not known.
-    return {section.name: command_of(section.command) for section in SECTIONS.values() if section.command[0] in app}
+    there = [section for section in SECTIONS.values() if section.command[0] in app]
+    return _Commands({section.name: command_of(section.command) for section in there})
+
+
+class _Commands(dict[str, CommandSpec]):
+    """Those of the packages that are installed; an error about another one says which to install."""
+
+    def __missing__(self, section: str) -> CommandSpec:
+        from reeltalk_build.project.sections import SECTIONS
+
+        raise SettingError(needed("reeltalk.commands", SECTIONS[section].command[0]) or f"no command for {section}")
 
 
 def command_of(words: Sequence[str]) -> CommandSpec:

@@ -8,6 +8,7 @@ import difflib
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Final
 
 from reeltalk.errors import InputError
 from reeltalk.formats.parquet import FilesInside, read_arrow_rows, write_arrow_rows
-from reeltalk.schema.record import LONGEST_NAME, Json
+from reeltalk.schema.record import LONGEST_NAME, LONGEST_S, Json
 from reeltalk.schema.texts import name_problem
 from reeltalk.store.documents import (
     check_text,
@@ -126,7 +127,7 @@ def _read_csv(path: Path, *, repeated: bool, faults: list[InputError] | None) ->
         header = next(reader, [])
     except csv.Error as error:
         raise InputError(f"not CSV: {error}", file=path, line=line) from None
-    doubled = sorted({name for name in header if header.count(name) > 1})
+    doubled = sorted(name for name, times in Counter(header).items() if times > 1)
     if doubled and not repeated:
         raise InputError("a column appears twice", file=path, line=1, value=doubled[0])
     if not header:
@@ -303,8 +304,8 @@ class SourceCell:
             seconds = int(clock[1] or 0) * 3600 + int(clock[2]) * 60 + float(clock[3])
             raise self.error("not a number of seconds", hint=f"write {seconds:g} for {text.strip()}")
         number = self._number(text)
-        if number is None or not 0 <= number < float("inf"):
-            raise self.error("not a number of seconds, 0 or more", hint="write it as 12.5")
+        if number is None or not 0 <= number <= LONGEST_S:
+            raise self.error(f"not a number of seconds, 0 to {LONGEST_S:g}", hint="write it as 12.5")
         return number
 
     def whole(self) -> int | None:

@@ -162,10 +162,9 @@ class _Bounded(httpx2.AsyncByteStream):
 
     def quote(self, secrets: Collection[str]) -> str:
         """Status, content type and the beginning of the body, for errors."""
-        told = self._began.decode("utf-8", "replace")
+        told = self._began.decode("utf-8", "replace").split()
         # The last word may be half a key.
-        whole = told if len(self._began) < QUOTED_BYTES else " ".join(told.split()[:-1])
-        began = " ".join(scrub(whole, secrets).split())
+        began = scrub(" ".join(told if len(self._began) < QUOTED_BYTES else told[:-1]), secrets)
         return f"{self._head}, which begins {began[:QUOTED_CHARS]!r}" if began else self._head
 
     async def aclose(self) -> None:

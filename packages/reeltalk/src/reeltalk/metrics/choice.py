@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.metrics.agree import content_words, is_negated, polarity, words_of
+from reeltalk.schema.long_texts import shortened
 from reeltalk.schema.model_texts import (
     announced_answer,
     plain_answer,
@@ -80,6 +81,7 @@ def read_choice(answer: str, options: tuple[str, ...], question: str = "") -> Ch
         options: The texts of the options, in the order in which they were shown under the letters A, B, C and so on.
         question: The question, whose words do not tell options apart.
     """
+    answer = shortened(answer)
     begun = _forms()["goes_on"].search(answer)
     if begun is not None and (first := read_choice(answer[: begun.start()], options, question)).option is not None:
         return first

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+from reeltalk.analysis.columns import is_baseline
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.evaluation.answers import answer_sets, with_distinct_names, with_rubrics_and_keys
 from reeltalk.evaluation.checks import check_judging_settings
@@ -93,10 +94,14 @@ class AnswersToJudge:
                     self._check_whole(run, info, answered[info.model])
                     if info.model in answered:
                         parts = tuple((key, value) for key, value in signed.get(info.model, ()))
-                        self._add(info.model, (str(path), info.sha256), parts)
+                        # The source says that a baseline, the oracle or people answered.
+                        source = info.source if is_baseline(info) else str(path)
+                        self._add(info.model, (source, info.sha256), parts)
                 spool.extend(run.answers() if known is None else with_rubrics_and_keys(run.answers(), known))
                 self._note_hash(path, hash_source(path / "answers.jsonl"))
                 continue
+            if not path.exists():
+                raise InputError("no such file or folder", file=path, hint="check the path")
             if format is None:
                 raise SettingError(f"{path} is no run, so --format must name its layout, as '--format vdact'")
             layout, sha256 = load_format(format), hash_source(path)
