@@ -275,7 +275,7 @@ def _bind(found: GuessedTable, columns: Mapping[str, str], known: _Is, is_film: 
     if "question" not in meanings.values():
         _bind_by_cells(found, meanings, "question", lambda text: text.rstrip().endswith(("?", "？")))
     for ours, words in usual_names()["words"].items():
-        said = {theirs: {*_plain(theirs).split("_")} for theirs in found.header if theirs not in meanings}
+        said = {theirs: {*re.split(r"[\W_]+", _plain(theirs))} for theirs in found.header if theirs not in meanings}
         other = usual_names()["other_words"]["words"]
         free = [
             theirs for theirs, any_of in said.items() if len(any_of) > 2 and any_of & {*words} and not any_of & {*other}

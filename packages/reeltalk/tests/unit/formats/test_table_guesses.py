@@ -173,7 +173,7 @@ def test_numbers_of_options_that_may_count_from_0_or_from_1_stay_wrong(tmp_path:
         ("q.csv", "video,question,answer,Time,\n,,,start,end\na.mp4,Who?,Ana,1,2\n", "two lines of names of columns"),
         ("q.csv", "video,question,answer,Distractor 1,Distractor 2\na.mp4,Who?,Ana,Bo,Al\n",
          "the answer and the wrong answers as options"),
-        ("q.csv", "video,Your question please,How sure of your answer,The answer please\na.mp4,Who?,5,Ana\n",
+        ("q.csv", "video,Your question please,How sure is your answer?,The answer please\na.mp4,Who?,5,Ana\n",
          "a column under another name"),
         ("q.json", {"video_id": "a.mp4", "id": 7, "qa_pairs": [{"q": "Who?", "a": "Ana"}, {"q": "Where?", "a": "x"}]},
          "the rows are the list 'qa_pairs'"),
