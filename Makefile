@@ -78,7 +78,7 @@ goldens: setup ## Write again what the program gives today: answers, scores, rep
 goldens-check: setup ## Compare with the goldens: prints each difference, and fails if there is one
 	$(BIN)/python tests/goldens/write.py --check $(PARTS)
 
-reliability: setup ## The tests that count faults, with the counts of a release, and the page docs/reference/reliability.md
+reliability: setup ## The tests that count faults, with the counts of a release, and docs/reference/reliability.json
 	$(CALM) $(BIN)/pytest -n $(JOBS) --release --record-reliability
 
 train-mini: setup ## Make reeltalk-household, train reeltalk-mini with three seeds, and measure each with its controls
@@ -104,7 +104,7 @@ docs: setup ## The documentation as a site in build/docs
 	$(BIN)/zensical build --clean
 	$(BIN)/python tools/doc_links.py build/docs
 
-bench: setup ## All suites, and the page docs/reference/performance.md; QUICK=1 in a quarter of an hour
+bench: setup ## All suites, and docs/reference/performance.json; QUICK=1 in a quarter of an hour
 	OMP_NUM_THREADS=1 $(BIN)/python bench/suites.py $(if $(QUICK),--quick) $(if $(AGAIN),--again) $(SUITES)
 
 bench-curate: setup ## One decode against the usual four passes

@@ -5,7 +5,7 @@
 A suite is a file of this folder that calls `record` of `bench/record.py`. Each runs in a process of its own with a time
 limit; what fails or lacks something is told in the table, and the others go on. A suite whose figures were measured
 with the code as it is now is not run again unless `--again`, so a run that was stopped goes on. In the end
-`docs/reference/performance.json` holds all figures, and `tools/write_reference.py` writes the page.
+`docs/reference/performance.json` holds all figures, from which the site has tables and the figures of its page.
 """
 
 import argparse
@@ -119,7 +119,7 @@ def last_line(log: Path) -> str:
 
 
 def book(records: Sequence[Mapping[str, Any]], *, earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What the page is made of: all records without the details that only a suite's own drawing needs.
+    """What the site shows: all records without the details that only a suite's own drawing needs.
 
     Args:
         records: Of all suites, in order; one that was not run now is as an earlier book has it.
@@ -159,7 +159,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="small counts: a quarter of an hour in all")
     parser.add_argument("--again", action="store_true", help="also what has been measured with this code")
     parser.add_argument("--limit-s", type=float, help="longest time of a suite")
-    parser.add_argument("--no-page", action="store_true", help="leave the pages as they are")
+    parser.add_argument("--no-page", action="store_true", help="leave the file as it is")
     given = parser.parse_args()
     names = suites()
     if unknown := set(given.suites) - set(names):
@@ -183,7 +183,6 @@ def main() -> int:
     if not given.no_page:
         now = book(records, earlier=earlier)
         BOOK.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
-        subprocess.run([sys.executable, str(ROOT / "tools" / "write_reference.py")], check=True, cwd=ROOT)
     return int(any("failed" in record for record in records))
 
 

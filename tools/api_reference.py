@@ -1,12 +1,14 @@
-"""The page of the public Python names: signatures, fields and docstrings, read from the source."""
+"""The public Python names as entries to search: signatures, fields and docstrings, read from the source."""
 
 import ast
 import inspect
 import re
 import textwrap
+from collections.abc import Iterator
 from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel
+from search_page import Entry
 
 import reeltalk
 import reeltalk.stages
@@ -20,47 +22,20 @@ STAGES = (reeltalk.stages, reeltalk_build.stages, reeltalk_household.stages)
 PUBLIC = {name: getattr(module, name) for module in STAGES for name in module.__all__}
 VERBS = {name: found for name, found in PUBLIC.items() if inspect.isfunction(found)}
 
-OPENING = """# Python API
-
-Scripts use the functions of `reeltalk.stages`, which do the work of the commands. They take typed settings, print
-nothing, continue where they were stopped, and return the results. `examples/` has a script for each how-to, and
-`examples/leaderboard.ipynb` is a notebook.
-
-```python
-from reeltalk import Benchmark
-from reeltalk.stages import PlaySettings, evaluate, report
-
-kitchen = Benchmark.open("benchmarks/kitchen")
-streaming = PlaySettings(mode="streaming")
-done = evaluate(kitchen, model="baseline:blind", out="runs/blind", play=streaming)
-print(done)
-report(done.run, out="site")
-```
-
-`reeltalk_build.stages` has `curate` and `construct`, and `reeltalk_household.stages` has `film`. Import functions from
-there. `reeltalk.evaluate` and `reeltalk.compare` are their short forms for [a notebook](../notebook.md). Import
-everything else from its module. All [errors](errors.md) are subclasses of `ReeltalkError`. `progress` is called with
-`(what, done, total, share)`; `tell` is called with sentences for people. Keywords have the names of the command's
-options: `--out` is `out=`, and `--min-shots` is the field `min_shots` of `CurateSettings`.
-
-Every result prints as one screen, and is a small table at the end of a cell in a notebook.
-"""
+ABOUT_API = """What scripts and notebooks import; [In a notebook](../notebook.md) says how to begin. Verbs do the work
+of the commands, and their keywords have the names of the command's options: `--out` is `out=`, and `--min-shots` is
+the field `min_shots` of `CurateSettings`. Settings are pydantic models, which refuse invalid values.
+`progress` is called with `(what, done, total, share)`, and `tell` with sentences for people. All errors stand last;
+they are subclasses of `ReeltalkError`, which the command line prints as one paragraph before it exits with 2."""
 
 
-def api() -> str:
-    """The page."""
-    parts = [OPENING, "## reeltalk\n"]
-    parts += [_noun(name) for name in reeltalk.__all__ if inspect.isclass(getattr(reeltalk, name))]
+def api_entries() -> Iterator[Entry]:
+    """What holds data, then verbs, then what verbs return, then settings."""
+    yield from (_noun(name) for name in reeltalk.__all__ if inspect.isclass(getattr(reeltalk, name)))
     settings = [kind for kind in PUBLIC.values() if inspect.isclass(kind) and issubclass(kind, BaseModel)]
     told = {*settings, *(getattr(reeltalk, name) for name in reeltalk.__all__)}
-    for module in STAGES:
-        verbs = [verb for name, verb in VERBS.items() if name in module.__all__]
-        parts += [f"## {module.__name__}\n", *(_function(verb, level=3) for verb in verbs)]
-    parts += ["## Results\n", "What the functions return, each type followed by the types of its fields.\n"]
-    parts += [_record(kind) for kind in returned_types() if kind not in told]
-    parts += ["## Settings\n", "These are pydantic models: an invalid value is refused when you create one.\n"]
-    parts += [_record(kind) for kind in settings]
-    return "\n".join(parts)
+    yield from map(_function, VERBS.values())
+    yield from map(_record, dict.fromkeys([*(kind for kind in returned_types() if kind not in told), *settings]))
 
 
 def returned_types() -> list[type]:
@@ -89,22 +64,26 @@ def _add_types(annotation: Any, found: dict[type, None]) -> None:
             _add_types(hint, found)
 
 
-def _noun(name: str) -> str:
-    """A class that holds data: what it is for, and its methods in a line each."""
+def _noun(name: str) -> Entry:
+    """A class that holds data: what it is for, and its methods in a row each."""
     kind = getattr(reeltalk, name)
-    lines = [f"### {name}\n", f"`{kind.__module__}.{name}`: {_first_paragraph(kind)}\n"]
+    rows = []
     for tree in _tree(kind).body:
         if isinstance(tree, ast.FunctionDef) and not tree.name.startswith("_"):
-            is_property = any(isinstance(mark, ast.Name) and mark.id == "property" for mark in tree.decorator_list)
-            called = tree.name if is_property else f"{tree.name}({', '.join(_parameters(tree.args, methods=True))})"
-            lines.append(f"- `{called}`: {_paragraph(ast.get_docstring(tree) or '')}")
-    return "\n".join(lines).rstrip() + "\n"
+            rows.append((_called(tree), _paragraph(ast.get_docstring(tree) or "")))
+    return Entry(name, _first_paragraph(kind), rows, code=f"from {kind.__module__} import {name}")
 
 
-def _record(kind: type) -> str:
+def _called(tree: ast.FunctionDef) -> str:
+    """A method as it is called, or the name of a property."""
+    if any(isinstance(mark, ast.Name) and mark.id == "property" for mark in tree.decorator_list):
+        return tree.name
+    return f"{tree.name}({', '.join(_parameters(tree.args, methods=True))})"
+
+
+def _record(kind: type) -> Entry:
     """A class whose fields are set or read: each field with its default and what it says."""
-    name = kind.__name__
-    lines = [f"### {name}\n", f"`{kind.__module__}.{name}`: {_first_paragraph(kind)}\n"]
+    name, rows = kind.__name__, []
     # Settings that others build on are shown with them.
     shown = (base for base in reversed(kind.__mro__) if base is kind or base.__name__.endswith("Settings"))
     body = [line for base in shown for line in _tree(base).body]
@@ -112,18 +91,16 @@ def _record(kind: type) -> str:
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and field.target.id[0] != "_":
             said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
             default = f" = {ast.unparse(field.value)}" if field.value is not None else ""
-            told = f": {_paragraph(str(said))}" if said else ""
-            lines.append(f"- `{field.target.id}: {_plain(field.annotation)}{default}`{told}")
+            term = f"{field.target.id}: {_plain(field.annotation)}{default}"
+            rows.append((term, _paragraph(str(said)) if said else ""))
         elif isinstance(field, ast.FunctionDef) and not field.name.startswith("_"):
-            is_property = any(isinstance(mark, ast.Name) and mark.id == "property" for mark in field.decorator_list)
+            is_property = _called(field) == field.name
             if (field.name != "overview" or kind is HasOverview) and not (is_property and name.endswith("Settings")):
-                given = ", ".join(_parameters(field.args, methods=True))
-                called = field.name if is_property else f"{field.name}({given})"
-                lines.append(f"- `{called}`: {_paragraph(ast.get_docstring(field) or '')}")
-    return "\n".join(lines).rstrip() + "\n"
+                rows.append((_called(field), _paragraph(ast.get_docstring(field) or "")))
+    return Entry(name, _first_paragraph(kind), rows, code=f"from {kind.__module__} import {name}")
 
 
-def _function(function: Any, *, level: int) -> str:
+def _function(function: Any) -> Entry:
     tree = _tree(function)
     assert isinstance(tree, ast.FunctionDef)
     found = ", ".join(_parameters(tree.args))
@@ -131,25 +108,18 @@ def _function(function: Any, *, level: int) -> str:
     signature = f"{function.__name__}({found}){gives}"
     if len(signature) > WIDTH:
         signature = f"{function.__name__}(\n    " + ",\n    ".join(_parameters(tree.args)) + f",\n){gives}"
-    told = _sections(inspect.getdoc(function) or "")
-    return f"{'#' * level} {function.__name__}\n\n```text\n{signature}\n```\n\n{told}\n"
-
-
-def _sections(text: str) -> str:
-    """A docstring in Google's style as Markdown: arguments and errors become lists."""
-    shown: list[str] = []
-    for block in re.split(r"\n\n(?=\S)", text):
+    told, rows = [], list[tuple[str, str]]()
+    for block in re.split(r"\n\n(?=\S)", inspect.getdoc(function) or ""):
         head, _, rest = block.partition("\n")
         if head in ("Args:", "Raises:"):
-            items = re.split(r"\n(?=\S)", textwrap.dedent(rest))
-            pairs = [re.split(r":\s", _paragraph(item), maxsplit=1) for item in items]
-            shown.append("**Raises**\n" if head == "Raises:" else "**Takes**\n")
-            shown[-1] += "".join(f"\n- `{name}`: {said}" for name, said in pairs)
-        elif head == "Returns:":
-            shown.append(f"**Gives** {_paragraph(rest)}")
+            items = [_paragraph(item) for item in re.split(r"\n(?=\S)", textwrap.dedent(rest))]
+            rows.append(("", "Takes" if head == "Args:" else "Raises"))
+            rows += [(name, said) for name, _, said in (item.partition(": ") for item in items)]
         else:
-            shown.append(_paragraph(block))
-    return "\n\n".join(shown)
+            told.append(f"Gives {_paragraph(rest)}" if head == "Returns:" else _paragraph(block))
+    home = next(module for module in STAGES if function.__name__ in module.__all__)
+    code = f"from {home.__name__} import {function.__name__}\n\n{signature}"
+    return Entry(function.__name__, "\n\n".join(told), rows, code=code)
 
 
 def _tree(thing: Any) -> Any:

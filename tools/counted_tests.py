@@ -1,4 +1,4 @@
-"""Counts the attempts of tests, for docs/reference/reliability.md: options, the fixture, and the summary of a run.
+"""Counts the attempts of tests, for docs/reference/reliability.json: options, the fixture, and the summary of a run.
 
 A plugin of pytest, loaded by `conftest.py`.
 """
@@ -20,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--record-reliability",
         action="store_true",
-        help="run only the tests that count what they try, and write docs/reference/reliability.md",
+        help="run only the tests that count what they try, and write docs/reference/reliability.json",
     )
 
 
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Shows the rows that tests counted, and writes them onto the page if requested."""
+    """Shows the rows that tests counted, and writes them into the file if requested."""
     reports = [
         report
         for reports in terminalreporter.stats.values()
@@ -63,7 +63,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{row.failed:>6} of {row.tried:>7} failed  {row.group}: {row.what}")
     if terminalreporter.config.getoption("--record-reliability"):
         reliability_page.write_rows(rows)
-        terminalreporter.write_line(f"written: {reliability_page.PAGE}")
+        terminalreporter.write_line(f"written: {reliability_page.BOOK}")
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +80,7 @@ def of_version() -> str:
 
 @pytest.fixture
 def reliability(request: pytest.FixtureRequest, of_version: str) -> Iterator[Reliability]:
-    """Counts the attempts of a test, for docs/reference/reliability.md (`pytest --record-reliability`).
+    """Counts the attempts of a test, for docs/reference/reliability.json (`pytest --record-reliability`).
 
     kills = reliability.count(60, release=1000)  # leave this out where the test always tries the same tally =
     reliability("review", "SIGKILL of the server while 8 people write", "an acknowledged save is lost") tally.tried,

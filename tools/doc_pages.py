@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from assemble_docs import resolved
 from places import PACKAGES, ROOT
 
 DOCS: Final = ROOT / "docs"
@@ -33,9 +34,6 @@ REASONS: Final = (
     "takes too long",
 )
 """The allowed reasons for leaving out a block."""
-GENERATED: Final = ("reference/commands.md",)
-"""Pages that are generated from the code; their blocks are the output of `--help`."""
-
 FENCE = re.compile(r'^(?P<indent>\s*)```(?P<language>[\w-]*)(?: title="(?P<title>[^"]+)")?\s*$')
 NOT_RUN = re.compile(r"^\s*<!-- not run: (.+) -->$")
 FINDINGS = re.compile(r"^\s*<!-- findings -->$")
@@ -68,12 +66,7 @@ class Block:
 def pages() -> list[Path]:
     """All pages whose blocks are checked, the longest first."""
     folders = (DOCS, *sorted(PACKAGES.glob("*/docs")))
-    found = [
-        page
-        for folder in folders
-        for page in folder.rglob("*.md")
-        if page.relative_to(folder).as_posix() not in GENERATED
-    ]
+    found = [page for folder in folders for page in folder.rglob("*.md") if folder / "includes" not in page.parents]
     found += [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PACKAGES.glob("*/README.md")]
     return sorted(found, key=lambda page: (-page.stat().st_size, page))
 
@@ -89,7 +82,7 @@ def blocks_of(page: Path) -> list[Block]:
     opened, language, title, indent = 0, "", None, ""
     reason, findings = None, False
     before = ""
-    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(resolved(page.read_text(encoding="utf-8")).splitlines(), start=1):
         fence = FENCE.match(line)
         if inside is not None:
             if fence and not fence["language"]:

@@ -1,28 +1,19 @@
-"""The page of attempts to break reeltalk: `docs/reference/reliability.json` as tables.
+"""Attempts to break reeltalk: `docs/reference/reliability.json`, as a table and as counts for a page.
 
 Tests count their attempts with the fixture `reliability` (`tests/conftest.py`). `pytest --record-reliability` runs them
-and writes the counts into that file and onto the page; with `--release` it uses the counts of a release.
+and writes the counts into that file; with `--release` it uses the counts of a release.
 """
 
-import itertools
+import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
 BOOK: Final = ROOT / "docs" / "reference" / "reliability.json"
-PAGE: Final = BOOK.with_suffix(".md")
-INTRODUCTION: Final = """# Reliability
-
-This page lists how the tests tried to break reeltalk, how often, and how often it failed. Each row was counted by a
-test. `make reliability` runs these tests and writes the page again; a normal run of the tests does not change it.
-
-The column *Counts* says how often the row's test tries: *release* is the count of a release, *every run* a count that
-never changes, and *CI* the smaller count of every change, with the count of a release in brackets.
-"""
 GROUPS: Final = {
     "servers": "Servers of models that fail",
     "power": "Killed processes and lost power",
@@ -33,9 +24,10 @@ GROUPS: Final = {
     "review": "The review server",
     "pages": "Pages in a browser",
     "judges": "Judges",
+    "replays": "Public reports of other programs",
     "code": "The code itself",
 }
-"""Groups of rows, in the order of the page."""
+"""Groups of rows, in their order."""
 
 
 @dataclass(frozen=True)
@@ -120,29 +112,21 @@ class Reliability:
 
 def summed(rows: Iterable[Row]) -> list[Row]:
     """Rows of the same test and words as one, so that a parametrized test has one row."""
-    return _added(rows, lambda row: (row.test, row.group, row.what))
-
-
-def _folded(rows: Iterable[Row]) -> list[Row]:
-    """Rows of several tests that tried the same on the same day with the same counts, as one for the page."""
-    return _added(rows, lambda row: (row.group, row.what, row.failing, row.counts, row.date))
-
-
-def _added(rows: Iterable[Row], key: Callable[[Row], tuple[str, ...]]) -> list[Row]:
     found: dict[tuple[str, ...], Row] = {}
     for row in rows:
-        earlier = found.get(key(row))
+        key = (row.test, row.group, row.what)
+        earlier = found.get(key)
         if earlier is not None:
             added = {"tried": earlier.tried + row.tried, "failed": earlier.failed + row.failed}
             if earlier.release is not None and row.release is not None:
                 added["release"] = earlier.release + row.release
             row = Row(**asdict(earlier) | added)
-        found[key(row)] = row
+        found[key] = row
     return list(found.values())
 
 
 def merged(earlier: Sequence[Row], now: Sequence[Row]) -> list[Row]:
-    """The rows of this run, and those of tests that were not run now, in the order of the page."""
+    """The rows of this run, and those of tests that were not run now, in the order of groups."""
     run = {row.test for row in now}
     rows = [*(row for row in earlier if row.test not in run), *now]
     order = list(GROUPS)
@@ -155,57 +139,28 @@ def read_rows() -> list[Row]:
 
 
 def write_rows(now: Sequence[Row]) -> None:
-    """Add the rows of a run to the file, and write the page."""
-    rows = merged(read_rows(), now)
-    BOOK.write_text(
-        json.dumps({"rows": [asdict(row) for row in rows]}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
-    PAGE.write_text(page(rows), encoding="utf-8")
+    """Add the rows of a run to the file."""
+    rows = [asdict(row) for row in merged(read_rows(), now)]
+    BOOK.write_text(json.dumps({"rows": rows}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def reliability() -> str:
-    """The page."""
-    return page(read_rows())
+def tried(group: str) -> str:
+    """How often the tests of a group tried, and how often they failed, as two cells of a table; `all` for all groups.
+
+    Raises:
+        KeyError: No row is of this group.
+    """
+    rows = [row for row in read_rows() if group in (row.group, "all")]
+    if not rows:
+        raise KeyError(f"reliability.json has no row of the group {group!r}; a page of the documentation shows it")
+    return f"{sum(row.tried for row in rows):,} | {sum(row.failed for row in rows):,}"
 
 
-def page(rows: Sequence[Row]) -> str:
-    """The page of some rows."""
-    parts, rows = [INTRODUCTION], _folded(rows)
-    failed = [row for row in rows if row.failed]
-    about = [
-        ("Dates", _span(row.date for row in rows)),
-        ("reeltalk", ", ".join(sorted({row.version for row in rows}))),
-        ("Rows", f"{len(rows)}, of which {len(failed)} with a failure"),
-        ("Tried", f"{sum(row.tried for row in rows):,}"),
-        ("Counts", _counts(rows)),
-    ]
-    parts.append("| Runs | |\n| --- | --- |\n" + "".join(f"| {name} | {_cell(told)} |\n" for name, told in about))
-    for group, own in itertools.groupby(rows, key=lambda row: row.group):
-        lines = [f"## {GROUPS[group]}\n", "| What was tried | Tried | Failed | A failure is | Counts | Date |"]
-        lines.append("| --- | ---: | ---: | --- | --- | --- |")
-        for row in own:
-            broke = f"**{row.failed:,}**" if row.failed else "0"
-            cells = (row.what, f"{row.tried:,}", broke, row.failing, _count(row), row.date)
-            lines.append(f"| {' | '.join(map(_cell, cells))} |")
-        parts.append("\n".join(lines) + "\n")
-    return "\n".join(parts)
-
-
-def _count(row: Row) -> str:
-    smaller = row.counts not in ("every run", "release") and row.release is not None
-    return f"{row.counts} (release {row.release:,})" if smaller else row.counts
-
-
-def _counts(rows: Sequence[Row]) -> str:
-    kinds = ("release", "every run", "full", "CI")
-    numbers = {kind: sum(row.counts == kind for row in rows) for kind in kinds}
-    return ", ".join(f"{kind} {number}" for kind, number in numbers.items() if number)
-
-
-def _span(dates: Iterable[str]) -> str:
-    found = sorted(set(dates))
-    return " to ".join(dict.fromkeys((found[0], found[-1]))) if found else ""
-
-
-def _cell(text: object) -> str:
-    return str(text).replace("|", "\\|").replace("\n", " ")
+def write_table(folder: Path) -> Path:
+    """Write all rows as `reliability.csv`."""
+    path = folder / "reliability.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in read_rows())
+    return path

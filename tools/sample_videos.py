@@ -329,3 +329,14 @@ def _pictures(path: Path, first: int, last: int) -> list[Picture]:
             if number >= first:
                 found.append(np.asarray(frame.to_ndarray(format="bgr24"), np.uint8))
     return found
+
+
+def write_grey_film(path: Path, grey: int) -> None:
+    """Two seconds of one picture of 64 by 48 pixels in one shade, 0 to 255."""
+    with av.open(str(path), "w") as output:
+        stream = output.add_stream("mpeg4", rate=5)
+        stream.width, stream.height = 64, 48
+        for _ in range(10):
+            picture = np.full((48, 64, 3), grey, np.uint8)
+            output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format="yuv420p")))
+        output.mux(stream.encode())

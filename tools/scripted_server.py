@@ -31,8 +31,8 @@ class Answer:
     """What goes over the wire, where a text is not enough."""
 
     status: int = 200
-    content: Body | str = field(default_factory=dict)
-    """A JSON object, or the body as it is."""
+    content: Body | str | Sequence[str | float] = field(default_factory=dict)
+    """A JSON object, the body as it is, or its parts, with seconds to wait between them."""
     headers: dict[str, str] = field(default_factory=dict)
     hold_s: float = 0.0
     """Wait before the answer."""
@@ -256,6 +256,9 @@ def serve(
                     if answer.content["choices"]:
                         self._stream(pieces(body, answer.content), answer.cut)
                         return
+            if not isinstance(answer.content, dict | str):
+                self._send_parts(answer)
+                return
             text = answer.content if isinstance(answer.content, str) else json.dumps(answer.content, ensure_ascii=False)
             content = text.encode()
             self.send_response(answer.status)
@@ -266,6 +269,19 @@ def serve(
             self.wfile.write(content)
             if answer.cut:
                 self.close_connection = True
+
+        def _send_parts(self, answer: Answer) -> None:
+            self.send_response(answer.status)
+            for name, value in (answer.headers | {"Transfer-Encoding": "chunked"}).items():
+                self.send_header(name, value)
+            self.end_headers()
+            for part in answer.content:
+                if isinstance(part, str):
+                    self.wfile.write(f"{len(part.encode()):x}\r\n".encode() + part.encode() + b"\r\n")
+                    self.wfile.flush()
+                else:
+                    stopped.wait(part)
+            self.wfile.write(b"0\r\n\r\n")
 
         def _stream(self, events: list[str], cut: bool) -> None:
             sent = "".join(events).encode()

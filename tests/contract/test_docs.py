@@ -1,5 +1,6 @@
 """The documentation says what the code does."""
 
+import csv
 import itertools
 import re
 import shutil
@@ -11,32 +12,52 @@ from pathlib import Path
 from typing import Any
 
 import doc_links
+import performance_page
 import pytest
+import reference_pages
+import report_replays
 import write_pictures
-import write_reference
-from assemble_docs import assemble
+from assemble_docs import INCLUDES, assemble
 from places import PACKAGES, REVIEW, ROOT, SOURCES, doc_page
+from playwright.sync_api import Browser
+from search_page import Entry, search_page
+from walk_report import find_axe_problems
 
+from reeltalk.cli import app
 from reeltalk.cli.commands import COMMANDS
 from reeltalk.formats import FORMATS, TRAINING
 from reeltalk.metrics.scoring import METRICS, TEXT_METRICS
 from reeltalk.plugins import GROUPS
+from reeltalk_build.cli.projects import command_of
 
 DOCS = ROOT / "docs"
 
 
-@pytest.mark.parametrize("page", sorted(write_reference.PAGES))
-def test_reference_pages_follow_from_the_code(page: str) -> None:
-    written = (DOCS / "reference" / page).read_text(encoding="utf-8")
-    assert written == write_reference.PAGES[page](), "run: python tools/write_reference.py"
-
-
 def test_every_metric_is_documented_and_has_a_title() -> None:
-    page = (DOCS / "reference" / "protocols.md").read_text(encoding="utf-8")
+    listed = {entry.name for entry in reference_pages.protocols_and_metrics()}
     for produced in METRICS.values():
         for name in produced:
-            assert f"`{name}`" in page
+            assert f"metric {name}" in listed
             assert TEXT_METRICS[name].title
+
+
+def test_every_command_and_each_of_its_options_can_be_searched() -> None:
+    entries = {entry.name: entry for entry in reference_pages.commands()}
+    assert {f"reeltalk {name}" for name in app if not name.startswith("-")} <= set(entries)
+    for words in (("evaluate",), ("review", "apply"), ("world", "film")):
+        told = " ".join(term for term, _ in entries[f"reeltalk {' '.join(words)}"].rows)
+        flags = [option.flag for option in command_of(words).options if option.flag]
+        assert flags
+        assert [flag for flag in flags if flag not in told] == []
+
+
+def test_a_search_page_refuses_two_entries_of_one_anchor_and_writes_texts_as_texts() -> None:
+    one = Entry("a b", "Says `<script>` & [more](x.md).", [("", "Group"), ("--c", "d")])
+    page = search_page("Things", "About.", [one], example="--c")
+    assert '<details class="entry" id="a-b">' in page
+    assert '<code>&lt;script&gt;</code> &amp; <a href="x.md">more</a>' in page
+    with pytest.raises(ValueError, match="several entries have the anchors a-b"):
+        search_page("Things", "About.", [one, Entry("A-B", "")], example="--c")
 
 
 def test_every_format_has_a_page() -> None:
@@ -48,7 +69,9 @@ def test_every_format_has_a_page() -> None:
 def test_the_site_lists_every_page() -> None:
     listed = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
     folders = (DOCS, *PACKAGES.glob("*/docs"))
-    assert listed == {path.relative_to(docs).as_posix() for docs in folders for path in docs.rglob("*.md")}
+    written = {path.relative_to(docs).as_posix() for docs in folders for path in docs.rglob("*.md")}
+    made = {f"reference/{name}" for name in reference_pages.PAGES}
+    assert listed == {page for page in written if not page.startswith("includes/")} | made
 
 
 def projects() -> Mapping[str, Mapping[str, Any]]:
@@ -155,6 +178,14 @@ def test_the_readme_is_short_and_begins_with_two_pictures() -> None:
     assert all((ROOT / path).stat().st_size <= 250_000 for path in shown)
 
 
+def test_the_readme_has_the_recipe_of_the_documentation() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for part in ("questions.md", "recipe.md"):
+        block = (INCLUDES / part).read_text(encoding="utf-8").strip()
+        assert block in text
+        assert f"{{{{ include {part} }}}}" in (DOCS / "quickstart.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", sorted(write_pictures.PICTURES))
 def test_pictures_are_those_that_are_drawn(name: str) -> None:
     drawn = (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8")
@@ -165,21 +196,67 @@ def test_no_link_of_a_page_is_broken() -> None:
     assert list(doc_links.broken_in_pages()) == []
 
 
-def test_no_link_of_the_site_is_broken(tmp_path: Path) -> None:
-    assemble(tmp_path / "build" / "docs-source")
-    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built anew."""
+    folder = tmp_path_factory.mktemp("site")
+    assemble(folder / "build" / "docs-source")
+    shutil.copy(ROOT / "mkdocs.yml", folder)
     built = subprocess.run(
-        [sys.executable, "-m", "zensical", "build"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "zensical", "build"], cwd=folder, capture_output=True, text=True, check=False
     )
     assert built.returncode == 0, built.stderr
-    site = tmp_path / "build" / "docs"
+    return folder / "build" / "docs"
+
+
+def test_no_link_of_the_site_is_broken(site: Path) -> None:
     assert len(list(site.rglob("*.html"))) > len(list(DOCS.rglob("*.md")))
     assert list(doc_links.broken_in_site(site)) == []
-    (site / "index.html").write_text('<a href="tutorial/#nowhere">a</a><img src="nowhere.png">', encoding="utf-8")
-    assert [found.rpartition(": ")[2] for found in doc_links.broken_in_site(site)] == [
-        "no such section",
-        "there is no such file",
-    ]
+    wrong = site / "wrong.html"
+    wrong.write_text('<a href="tutorial/#nowhere">a</a><img src="nowhere.png">', encoding="utf-8")
+    found = [found.rpartition(": ")[2] for found in doc_links.broken_in_site(site)]
+    wrong.unlink()
+    assert found == ["no such section", "there is no such file"]
+
+
+def test_results_pages_show_measured_figures_and_tables_have_all(site: Path) -> None:
+    shown = (site / "reference" / "performance" / "index.html").read_text(encoding="utf-8")
+    assert performance_page.figure("report: report on 50,000 turns of 6 models: built in") in shown
+    assert "{{" not in shown
+    with (site / "reference" / "performance.csv").open(encoding="utf-8", newline="") as file:
+        measured = list(csv.DictReader(file))
+    suites = performance_page.read_book()["suites"]
+    assert len(measured) == sum(len(suite.get("measures", [""])) for suite in suites)
+    with (site / "reference" / "reliability.csv").open(encoding="utf-8", newline="") as file:
+        tried = sum(int(row["tried"]) for row in csv.DictReader(file))
+    assert f"{tried:,}" in (site / "reference" / "reliability" / "index.html").read_text(encoding="utf-8")
+    with (site / "reference" / "public-reports.csv").open(encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == len(report_replays.read_reports())
+
+
+@pytest.mark.browser
+def test_a_search_page_finds_by_typing_and_by_its_address(site: Path, browser: Browser) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    wanted: list[str] = []
+    page.on("request", lambda request: wanted.append(request.url))
+    place = (site / "reference" / "commands" / "index.html").as_uri()
+    page.goto(f"{place}#reeltalk-evaluate")
+    assert page.locator("#reeltalk-evaluate dl").first.is_visible()
+    page.fill("#find", "--min-shots")
+    assert page.locator("details.entry:visible").count() == 1
+    assert page.locator("#reeltalk-curate dl > div:visible").all_inner_texts()[0].startswith("--min-shots")
+    assert page.inner_text("#found") == "1 entry"
+    page.press("#find", "Enter")
+    assert page.evaluate("document.activeElement.parentElement.id") == "reeltalk-curate"
+    page.fill("#find", "--no-such-option")
+    assert page.inner_text("#found") == "0 entries"
+    for name in reference_pages.PAGES:
+        page.goto((site / "reference" / name.removesuffix(".md") / "index.html").as_uri())
+        page.fill("#find", page.get_attribute("#find", "placeholder") or "")
+        assert page.locator("details.entry:visible").count() >= 1
+        assert find_axe_problems(page) == []
+    assert {url.partition(":")[0] for url in wanted} <= {"file", "data"}
+    page.close()
 
 
 @pytest.mark.parametrize(

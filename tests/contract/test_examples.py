@@ -1,6 +1,7 @@
 """Every how-to names its script in `examples/`, and a test runs it."""
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -12,24 +13,20 @@ NOT_OF_A_PAGE = {"first_leaderboard", "answer_questions", "train_with_trl"}
 """Scripts that other pages name."""
 
 
-NAMED_OTHERWISE = {"profile": "profiles", "review-team": "review", "review-server": "review"}
-"""A script would hide the module of Python that has its name; three pages share one script."""
-
-
-def script_of(page: Path) -> str:
-    return NAMED_OTHERWISE.get(page.stem, page.stem.replace("-", "_"))
+def scripts_of(page: Path) -> set[str]:
+    """The scripts that a page names below its heading, as "In Python: `examples/judge.py`.\""""
+    head = "\n".join(page.read_text(encoding="utf-8").splitlines()[:4])
+    return set(re.findall(r"`examples/(\w+)\.py`", head))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_how_to_names_its_script(page: Path) -> None:
-    name = script_of(page)
-    text = page.read_text(encoding="utf-8")
-    assert f"`examples/{name}.py`" in "\n".join(text.splitlines()[:4]), "below the heading: In Python: `examples/…`"
+    assert scripts_of(page), "below the heading: In Python: `examples/…`"
 
 
 def test_every_script_is_of_a_page_and_is_run() -> None:
     scripts = {path.stem for path in (ROOT / "examples").glob("*.py")}
-    assert scripts - NOT_OF_A_PAGE == {script_of(page) for page in PAGES}
+    assert scripts - NOT_OF_A_PAGE == set[str]().union(*map(scripts_of, PAGES))
     tests = (ROOT / "tests" / "integration" / "test_examples.py").read_text(encoding="utf-8")
     called = {name for how in ("example", "example_alone") for name in scripts if f'{how}("{name}", ' in tests}
     assert sorted(scripts - NOT_OF_A_PAGE - called) == []

@@ -1,5 +1,6 @@
 """Every command and code block of the documentation: it runs, or says why not and is checked all the same."""
 
+import functools
 import json
 import re
 import runpy
@@ -15,6 +16,7 @@ from doc_pages import LANGUAGES, REASONS, SHELL, Block, blocks_of, commands_of, 
 from page_shell import Shell, known_extras, named_extras
 from page_world import World
 from places import ROOT
+from reference_pages import commands
 
 from reeltalk.cli import app, run
 
@@ -116,6 +118,10 @@ def test_extras_that_pages_name_can_be_installed() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_options_that_pages_speak_of_exist(page: str) -> None:
-    known = set(OPTION.findall((ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")))
     told = re.findall(r"`((?:--|reeltalk )[^`\n]+)`", (ROOT / page).read_text(encoding="utf-8"))
-    assert {option for code in told for option in OPTION.findall(code)} <= known | OF_OTHERS
+    assert {option for code in told for option in OPTION.findall(code)} <= known_options() | OF_OTHERS
+
+
+@functools.cache
+def known_options() -> set[str]:
+    return {option for entry in commands() for term, _ in entry.rows for option in OPTION.findall(term)}

@@ -76,15 +76,15 @@ NAMES_WHAT_IS_BROKEN: Final = (
     f"{PLAYED} never --model baseline:constant --preset broken",
 )
 NAMES_WHAT_IS_NOT_INSTALLED: Final = {
-    "construct bench": ("construct", "reeltalk-build"),
-    "help review": ("review", "reeltalk-review"),
-    "demo --out never": ("demo", "reeltalk-household"),
-    "import vdact questions.csv never": ("vdact", "reeltalk-build"),
-    "export vdact bench never": ("vdact", "reeltalk-build"),
-    f"{PLAYED} never --model mini": ("mini", "reeltalk-household"),
-    f"{PLAYED} never --model oracle": ("oracle", "reeltalk-household"),
-    f"{PLAYED} never --model transformers:x": ("transformers", "reeltalk-streaming"),
-    "judge run --protocols clair --judge transformers:x --out never": ("transformers", "reeltalk-streaming"),
+    "construct bench": ("'reeltalk construct'", "reeltalk-build"),
+    "help review": ("'reeltalk review'", "reeltalk-review"),
+    "demo --out never": ("'reeltalk demo'", "reeltalk-household"),
+    "import vdact questions.csv never": ("the layout vdact", "reeltalk-build"),
+    "export vdact bench never": ("the layout vdact", "reeltalk-build"),
+    f"{PLAYED} never --model mini": ("the model mini", "reeltalk-household"),
+    f"{PLAYED} never --model oracle": ("the model oracle", "reeltalk-household"),
+    f"{PLAYED} never --model transformers:x": ("the model transformers", "reeltalk-streaming"),
+    "judge run --protocols clair --judge transformers:x --out never": ("the model transformers", "reeltalk-streaming"),
 }
 
 
@@ -291,8 +291,8 @@ def test_a_name_of_a_package_of_ours_says_what_to_install(done_alone: Mapping[st
         assert done_alone[command].code == 0, (command, done_alone[command])
     told = {command: only_sentence(done_alone[command]) for command in NAMES_WHAT_IS_NOT_INSTALLED}
     assert told == {
-        command: f"{name} is part of {package}, which is not installed; run 'pip install {package}'"
-        for command, (name, package) in NAMES_WHAT_IS_NOT_INSTALLED.items()
+        command: f"{purpose} needs the package '{package}'; install it with: pip install {package}"
+        for command, (purpose, package) in NAMES_WHAT_IS_NOT_INSTALLED.items()
     }
 
 

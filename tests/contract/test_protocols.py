@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import write_reference
+import reference_pages
 from attack_models import EchoModel
 from places import CORE, SOURCES
 
@@ -175,8 +175,8 @@ def test_a_protocol_in_one_new_file_is_found_everywhere(
 
     assert run(["judge", "--help"]) == 0
     assert help_line in capsys.readouterr().out
-    assert help_line in write_reference.PAGES["protocols.md"]()
-    assert title in write_reference.PAGES["protocols.md"]()
+    assert help_line in reference_pages.PAGES["protocols.md"]()
+    assert title in reference_pages.PAGES["protocols.md"]()
 
     assert run(["judge", "nothing", "--protocols", "nobody", "--out", str(tmp_path / "no")]) == 2
     files = [str(samples / "vdact" / "results" / name) for name in ("careful-8f.json",)]

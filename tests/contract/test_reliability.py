@@ -1,6 +1,7 @@
-"""The page of reliability follows from what tests counted, and from nothing else."""
+"""The figures of reliability follow from what tests counted, and from nothing else."""
 
 import ast
+import csv
 import json
 import os
 import shutil
@@ -38,7 +39,7 @@ def test_counts_nothing():
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with the recorder, an empty page, and tests of its own."""
+    """A folder with the recorder, an empty file, and tests of its own."""
     for name in ("tools/counted_tests.py", "tools/reliability_page.py", "bench/record.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -52,7 +53,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def rows(project: Path, *options: str) -> list[Row]:
-    """The rows on the page after a run of two workers."""
+    """The rows of the file after a run of two workers."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-n", "2", *options]
     # Other plugins count nothing, and each process would import them.
     environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -62,9 +63,10 @@ def rows(project: Path, *options: str) -> list[Row]:
     return [Row(**row) for row in book["rows"]]
 
 
-def test_what_was_tried_reaches_the_page_from_all_workers(project: Path) -> None:
-    assert rows(project) == [], "a normal run leaves the page as it is"
-    assert not (project / "docs" / "reference" / "reliability.md").exists()
+def test_what_was_tried_reaches_the_file_from_all_workers(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert rows(project) == [], "a normal run leaves the file as it is"
     found = rows(project, "--record-reliability")
     assert [(row.group, row.tried, row.failed, row.counts, row.release) for row in found] == [
         ("servers", 6, 0, "CI", 100),
@@ -76,10 +78,13 @@ def test_what_was_tried_reaches_the_page_from_all_workers(project: Path) -> None
         "test_breaks",
         "test_finds_it_afterwards",
     ]
-    page = (project / "docs" / "reference" / "reliability.md").read_text(encoding="utf-8")
-    assert page == reliability_page.page(found)
-    assert "| requests \\| of a server | 6 | 0 | no answer | CI (release 100) |" in page
-    assert "| 3, of which 2 with a failure |" in page
+    monkeypatch.setattr(reliability_page, "BOOK", project / "docs" / "reference" / "reliability.json")
+    assert reliability_page.tried("pages") == "7 | 2"
+    assert reliability_page.tried("all") == "14 | 3"
+    with pytest.raises(KeyError, match="no row of the group 'judges'"):
+        reliability_page.tried("judges")
+    with reliability_page.write_table(tmp_path).open(encoding="utf-8", newline="") as file:
+        assert next((row["what"], row["tried"]) for row in csv.DictReader(file)) == ("requests | of a server", "6")
     # What was not run now keeps its row; what was is replaced.
     later = rows(project, "--record-reliability", "--release", "--deselect=tests/test_some.py::test_breaks")
     assert [(row.tried, row.counts) for row in later] == [(100, "release"), (1, "every run"), (7, "every run")]

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from api_reference import VERBS, returned_types
-from places import ROOT
+from api_reference import VERBS, api_entries, returned_types
 from pydantic import BaseModel
 
 from reeltalk.cli import app
 from reeltalk.schema.overview import HasOverview
 from reeltalk_build.cli.projects import command_of
 
-PAGE: Final = ROOT / "docs" / "reference" / "api.md"
 COMMANDS: Final = {
     "attack": "judge",
     "attack_style": "judge",
@@ -111,14 +109,13 @@ def test_every_result_prints_as_one_screen_and_is_a_table_in_a_notebook() -> Non
 
 
 def test_the_api_page_describes_every_type_that_a_verb_returns() -> None:
-    page = PAGE.read_text(encoding="utf-8")
+    entries = {entry.name: entry for entry in api_entries()}
     returned = returned_types()
     assert {"RunReport", "Run", "Comparisons", "Leaderboard", "StageReport", "Rejected"} <= {
         kind.__name__ for kind in returned
     }
-    assert [kind.__name__ for kind in returned if f"\n### {kind.__name__}\n" not in page] == []
     for kind in returned:
-        section = page.partition(f"\n### {kind.__name__}\n")[2].partition("\n##")[0]
-        assert re.search(r"^`[\w.]+`: [\w`]", section, re.MULTILINE), kind
+        entry = entries[kind.__name__]
+        assert re.match(r"[\w`]", entry.text), kind
         if kind in results():
-            assert re.findall(r"^- `[^`]*`:? *$", section, re.MULTILINE) == [], f"fields of {kind.__name__}"
+            assert [term for term, said in entry.rows if not said] == [], f"fields of {kind.__name__}"

@@ -1,6 +1,6 @@
 """Every option of a model has an effect, a place in the signature, or is refused: each is tried on each kind of model.
 
-`docs/reference/options.md` shows the table that is tested here; the options of `judge`, `construct` and `train` are
+The page *Options and models* shows the table that is tested here; the options of `judge`, `construct` and `train` are
 tried in `test_judge_options.py`, `test_construct_options.py` and `test_training_options.py`. The full counts play every
 pair; otherwise the refusals and one pair of each option are tried.
 """

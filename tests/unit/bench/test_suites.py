@@ -145,20 +145,24 @@ def test_goals_are_met_at_their_value() -> None:
     assert [at_least(2).met_by(value) for value in (1.9, 2.0, 2.1)] == [False, True, True]
 
 
-def test_the_page_says_goals_ratios_and_what_was_not_run() -> None:
+def test_tables_say_goals_ratios_and_what_was_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     goal = {"sense": "at most", "value": 3.0, "source": ""}
     records: list[dict[str, object]] = [
         stored(goal=goal, ratio=2.5, baseline="a bare | client"),
         {"name": "gpu", "needs": "an accelerator"},
         {"name": "poor", "failed": "it ended with 1: no space"},
     ]
-    page = performance_page.page(suites.book(records))
-    assert "| a call | 4 ms | 2.5 × | a bare \\| client | at most 3: **missed** |" in page
-    assert "Not run: needs an accelerator." in page
-    assert "Not measured: it ended with 1: no space" in page
-    assert "| Goals | 0 of 1 met |" in page
-    assert "| Machine | a cpu, 2 cores, 4 GiB, Linux |" in page
-    assert "`python bench/some.py --quick`: 2026-01-02, small counts, 3 s, load 0.4." in page
+    book = suites.book(records)
+    call, gpu, poor = performance_page.measures(book)
+    assert call[1:8] == ("a call", "4", "ms", "2.5", "a bare | client", "at most 3", "no")
+    assert call[8:11] == ("2026-01-02", "small", "0.4")
+    assert gpu[-1] == "not run: needs an accelerator"
+    assert poor[-1] == "not measured: it ended with 1: no space"
+    monkeypatch.setattr(performance_page, "read_book", lambda: book)
+    assert performance_page.figure(f"{call[0]}: a call") == "4 ms"
+    assert performance_page.figure(f"{call[0]}/ratio: a call") == "2.5 ×"
+    with pytest.raises(KeyError, match="no 'some: another call'"):
+        performance_page.figure("some: another call")
 
 
 def test_a_book_keeps_the_versions_of_what_was_not_run_now() -> None:

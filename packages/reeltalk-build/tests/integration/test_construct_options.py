@@ -1,7 +1,7 @@
 """Every option of `construct` has an effect, is recorded in the manifest, or is refused, for each kind of writer.
 
-`docs/reference/options.md` shows the table that is tested here. The full counts play every pair; otherwise the refusals
-and some pairs are tried.
+The page *Options and models* shows the table that is tested here. The full counts play every pair; otherwise the
+refusals and some pairs are tried.
 """
 
 import json

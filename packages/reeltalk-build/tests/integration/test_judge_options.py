@@ -1,7 +1,7 @@
 """Every option of `judge` has an effect, a place in the signature, or is refused: for protocols that ask and others.
 
-`docs/reference/options.md` shows the table that is tested here. The full counts play every pair; otherwise the refusals
-and some pairs are tried.
+The page *Options and models* shows the table that is tested here. The full counts play every pair; otherwise the
+refusals and some pairs are tried.
 """
 
 import json

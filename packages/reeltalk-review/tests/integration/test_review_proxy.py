@@ -32,7 +32,7 @@ from reeltalk.store.benchmark import Benchmark
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-HOW_TO: Final = doc_page("how-to/review-server.md")
+HOW_TO: Final = doc_page("how-to/review.md")
 NAME: Final = "review.example.org"
 PASSWORD: Final = "a horse, a battery"
 AROUND: Final = """

@@ -206,7 +206,9 @@ class _Bar:
     def tell(self, message: str) -> None:
         """Print a sentence above the bar."""
         if self.shown:
-            sys.stderr.write(f"{message}\n")
+            from tqdm import tqdm
+
+            tqdm.write(message, file=sys.stderr)
 
 
 __all__ = ["ComparedRuns", "EvaluatedRun", "compare", "evaluate"]

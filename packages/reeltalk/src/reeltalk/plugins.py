@@ -14,7 +14,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
-from reeltalk.errors import ReeltalkError, SettingError
+from reeltalk.errors import MissingExtraError, ReeltalkError, SettingError
 
 GROUPS: Final[Mapping[str, str]] = {
     "reeltalk.commands": "commands",
@@ -53,6 +53,13 @@ OURS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
 }
 """What our other packages add, so that an error can name the package that is not installed."""
+
+PURPOSES: Final[Mapping[str, str]] = {
+    "reeltalk.commands": "'reeltalk {}'",
+    "reeltalk.reports": "a report of {}",
+    "reeltalk.prompts": "the prompts of {}",
+}
+"""How an error calls a name of a group whose word is not enough."""
 
 
 @dataclass(frozen=True)
@@ -168,5 +175,6 @@ def needed(group: str, name: str) -> str | None:
     """
     for package, groups in OURS.items():
         if name in groups.get(group, ()) and name not in added(group):
-            return f"{name} is part of {package}, which is not installed; run 'pip install {package}'"
+            purpose = PURPOSES.get(group, f"the {GROUPS[group].removesuffix('s')} {{}}").format(name)
+            return str(MissingExtraError(purpose, package=package))
     return None

@@ -102,4 +102,6 @@ def test_llama_cpp_with_one_slot_is_asked_twenty_questions_once(questions: Path,
     log = tmp_path / "server.log"
     with serve_language_model(log, slots=1, context=2048, threads=1) as address:
         assert evaluate(questions, address, NAME, "--max-reply-tokens", "40", "--timeout-s", "15") == 0
-    assert log.read_text(encoding="utf-8").count("processing task") == QUESTIONS
+    said = log.read_text(encoding="utf-8")
+    assert said.count("processing task") == QUESTIONS
+    assert "cancel task" not in said

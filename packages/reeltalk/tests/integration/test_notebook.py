@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import av
-import numpy as np
 import polars as pl
 import pytest
+from sample_videos import write_grey_film
 
 import reeltalk
+from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.analysis.next_steps import next_steps
+from reeltalk.analysis.standings import find_standings
 from reeltalk.errors import SettingError
 from reeltalk.stages import import_questions
 
@@ -22,21 +24,11 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = ["video,question,answer,type"]
     (folder / "videos").mkdir()
     for number in range(5):
-        _write_film(folder / "videos" / f"v{number}.mp4", 40 * number)
+        write_grey_film(folder / "videos" / f"v{number}.mp4", 40 * number)
         rows += [f"v{number}.mp4,What is it?,a mug,thing", f"v{number}.mp4,Where is it?,on the table,place"]
     (folder / "questions.csv").write_text("\n".join(rows), encoding="utf-8")
     import_questions(folder / "questions.csv", folder / "mine", videos=folder / "videos")
     return folder / "mine"
-
-
-def _write_film(path: Path, grey: int) -> None:
-    with av.open(str(path), "w") as output:
-        stream = output.add_stream("mpeg4", rate=5)
-        stream.width, stream.height = 64, 48
-        for _ in range(10):
-            picture = np.full((48, 64, 3), grey, np.uint8)
-            output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format="yuv420p")))
-        output.mux(stream.encode())
 
 
 class Mug:
@@ -93,6 +85,18 @@ def test_results_show_themselves(benchmark: Path, tmp_path: Path) -> None:
     assert (tmp_path / "board.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(SettingError, match=r"saved as \.svg"):
         both.plot().save(tmp_path / "board.gif")
+
+
+def test_no_command_of_a_report_names_a_function_of_a_notebook(benchmark: Path, tmp_path: Path) -> None:
+    def blank(frames: Sequence[Any], history: Sequence[tuple[str, str]], question: str) -> str:
+        return "black" if "What" in question else ""
+
+    done = reeltalk.evaluate(benchmark, blank, tmp_path / "run", progress=False)
+    blind = reeltalk.evaluate(benchmark, "baseline:blind", tmp_path / "blind", progress=False)
+    found = find_standings(build_leaderboard([done.run, blind.run]))
+    steps = next_steps(found, bench=benchmark, turns=10)
+    assert any(step.title == "Find out what blank sees." for step in steps)
+    assert not any("given" in step.command for step in steps)
 
 
 def test_what_is_no_model_is_said_before_anything_is_played(benchmark: Path, tmp_path: Path) -> None:

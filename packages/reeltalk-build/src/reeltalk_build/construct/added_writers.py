@@ -36,5 +36,5 @@ def find_writer(name: str) -> AddedWriter | None:
         found: AddedWriter = load("reeltalk.writers", name)
         return found
     if (problem := needed("reeltalk.writers", name)) is not None:
-        raise SettingError(f"--writer {problem}")
+        raise SettingError(problem)
     return None

@@ -26,6 +26,7 @@ from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.entrances import REFERENCE_WORDS, REFERENCE_WORDS_ZH, is_graph_written
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import Task
+from reeltalk.schema.long_texts import shortened
 from reeltalk.schema.turn_sense import Film, unit_findings
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.replies import ROUNDS
@@ -121,10 +122,11 @@ def text_faults(text: str, *, part: Part, language: Language = "en") -> list[tup
     """
     # Characters are looked for in all of a text; no other rule needs more than a text may have, or runs of spaces.
     read = _SPACES.sub(lambda found: "\n" if "\n" in found[0] else " ", text)[:MOST_READ]
+    whole, short = {"characters": text, "length": read, "looping": read}, shortened(read)
     return [
         (name, f"the {part} {said}")
         for name, rule in TEXT_RULES.items()
-        for said in rule(text if name == "characters" else read, part, language)
+        for said in rule(whole.get(name, short), part, language)
     ]
 
 

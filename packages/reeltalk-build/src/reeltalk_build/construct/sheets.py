@@ -15,10 +15,11 @@ from reeltalk.metrics.turn_sheet import COLUMNS, ITEM, READER, SHEET, SheetTurn,
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
 from reeltalk.schema.media import Video
+from reeltalk.schema.texts import printable
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, PATHS, VIDEOS
-from reeltalk.store.text_tables import inert_cell, write_csv
+from reeltalk.store.text_tables import write_csv
 
 STAGE: Final = "sheet"
 PAGE: Final = "sheet.html"
@@ -67,7 +68,7 @@ def write_sheet(benchmark: Benchmark, folder: Path, *, items: int, seed: int) ->
             name=benchmark.manifest.name, turns=drawn, films=films, columns=COLUMNS, root="", here=PAGE, pages=[]
         )
         write_text(made / PAGE, page)
-        rows = ([inert_cell(cell) for cell in _cells(turn)] for turn in drawn)
+        rows = (map(printable, _cells(turn)) for turn in drawn)
         write_text(made / TABLE, write_csv(SHEET_COLUMNS, rows))
     return len(drawn)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from reeltalk.errors import shorten
 from reeltalk.language.rules import read_rules
+from reeltalk.schema.long_texts import shortened
 from reeltalk.schema.texts import code_point
 from reeltalk_build.construct.writers import Language
 
@@ -202,6 +203,9 @@ def _is_long(text: str, least: int) -> bool:
 
 
 def _looping(text: str, _: Part, __: Language) -> Said:
+    if (short := shortened(text)) != text:
+        yield f"says the same over and over: {shorten(short)}"
+        return
     may_recur = TEXT_RULE_FILE.words["may_recur"]
     words = [word.casefold() for word in _WORD.findall(_HAN.sub(" ", text))]
     if (match := TEXT_RULE_FILE.find("same_word", text)) and (match[1] or match[2]).casefold() not in may_recur:

@@ -378,3 +378,10 @@ def test_every_rule_is_tried_here() -> None:
     in_file = {rule.rule for rule in TEXT_RULE_FILE.rules.values() if rule.right} | set(TEXT_RULE_FILE.raw["faulty"])
     assert all(f'"{name}"' in source or name in in_file for name in (*RULES, *TEXT_RULES))
     assert {*RULES, *TEXT_RULES} >= GRAVE
+
+
+@pytest.mark.parametrize("sign", ["1", "\n", "\t", "a ", "0:", "( ", "I am a ", "，"])
+def test_a_text_without_end_is_checked_in_a_moment_and_found(sign: str) -> None:
+    # Before, some of these took minutes.
+    names = {name for name, _ in text_faults(f"He{sign * 20_000}walks.", part="answer")}
+    assert not sign.strip() or names & {"looping", "length"}

@@ -119,7 +119,7 @@ def _read_scale(path: Path) -> RatingScale:
         raise InputError(f"not TOML: {error}", file=path) from None
     if len(raw) != 1 or not isinstance(fields := next(iter(raw.values())), dict):
         raise InputError(
-            "a scale file holds one table, named as the scale", file=path, hint="see docs/how-to/review-team.md"
+            "a scale file holds one table, named as the scale", file=path, hint="see docs/how-to/review.md"
         )
     try:
         return RatingScale.model_validate({"name": next(iter(raw)), **fields})

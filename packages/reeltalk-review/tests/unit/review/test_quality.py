@@ -82,11 +82,3 @@ def test_page_and_table_say_the_same(world: World) -> None:
     for who in ("annotator", "other"):
         assert world.browsers[who].get("/quality").status_code == 403
         assert world.browsers[who].get("/api/quality").status_code == 403
-
-
-def test_no_cell_is_a_formula() -> None:
-    from reeltalk_review.sheets import plain_cell
-
-    for text in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"):
-        assert plain_cell(text) == f"'{text}"
-    assert [plain_cell(value) for value in ("a=1", -1, 2.5, None, True)] == ["a=1", -1, 2.5, None, "yes"]

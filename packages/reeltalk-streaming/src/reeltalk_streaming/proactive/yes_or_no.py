@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from reeltalk.llm.own_words import own_reply
+from reeltalk.schema.long_texts import shortened
 from reeltalk.schema.model_texts import plain_characters, without_thoughts
 
 _YES_WORDS: Final = (
@@ -58,7 +59,7 @@ def read_yes_or_no(text: str) -> Literal["yes", "no"] | None:
     A thought before it, marks of Markdown, quotation marks and a code block are set aside. `**Yes**`, `The answer is
     yes.`, `Answer: Yes`, `{"answer": "yes"}`, `{"speak": true}` and `Not yet.` are read; `Yes and no` is not.
     """
-    answer = own_reply(plain_characters(without_thoughts(text))).strip()
+    answer = own_reply(plain_characters(without_thoughts(shortened(text)))).strip()
     answer = _FENCED.sub(r"\1", answer).strip()
     if answer.startswith(("{", "[")):
         try:

@@ -70,3 +70,9 @@ def test_probabilities_of_a_server_are_read_or_left_out() -> None:
     broken: list[object] = [{"content": None}, {"content": [1]}, {"content": [token("Yes", "high")]}]
     for told in (None, {}, [], "no", {"content": [token("Yes", 3.0)]}, *broken):
         assert token_logprobs(told) is None
+
+
+@pytest.mark.parametrize("sign", [*".,;:()[]-*_`\n ", "yes or ", "</a>"])
+def test_a_reply_of_signs_without_end_is_read_in_a_moment(sign: str) -> None:
+    # Before, the quick ones took seconds and the slow ones hours.
+    assert read_yes_or_no(f"{sign * 20_000}x") is None

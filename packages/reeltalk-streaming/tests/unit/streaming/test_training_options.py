@@ -1,6 +1,6 @@
 """Every option of `train` changes what is trained or written, or is refused where it has no effect.
 
-`docs/reference/options.md` shows the table that is tested here. The full counts play every option; otherwise the
+The page *Options and models* shows the table that is tested here. The full counts play every option; otherwise the
 refusals are tried.
 """
 

@@ -203,7 +203,8 @@ def _table_file(found: Comparisons) -> TableFile:
     ]
     rows = tuple(_cells(found, row) for row in found.rows)
     notes = (*method_lines(found), *_row_notes(found))
-    return TableFile("comparisons", "Comparisons", header, rows, tuple(dict.fromkeys(signatures)), notes)
+    told = tuple(dict.fromkeys(signatures))
+    return TableFile("comparisons", "Comparisons", header, rows, told, notes, columns_printed=(0, 1, 2, 5, 6, 7))
 
 
 def _cells(found: Comparisons, row: Comparison) -> tuple[TableCell, ...]:

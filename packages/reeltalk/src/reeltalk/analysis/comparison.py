@@ -22,6 +22,7 @@ from reeltalk.analysis.columns import (
     metric_title,
     signature_parts,
 )
+from reeltalk.analysis.difference_words import Difference, describe_differences, independent_parts
 from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, Leaderboard, ModelRow, key_of
 from reeltalk.analysis.score_matrix import (
     TURN,
@@ -308,29 +309,35 @@ def signatures_differ(models: Sequence[ModelRow], metric: str, *, anyway: bool =
     differing = differing_parts(quoted, ignored)
     told = [signature_parts(row.signature) for _, row in pairs]
     how = [answer_settings(model.run, model.info.model) for model in models]
-    moving, answered, said = [], [], []
+    moving, answered, said = list[str](), list[str](), list[str]()
+
+    def in_words(parts: Sequence[str]) -> list[Difference]:
+        titles = [model.title for model in models]
+        titles = titles if len(set(titles)) > 1 else [model.name for model in models]
+        return describe_differences([(title, *pair) for title, pair in zip(titles, quoted, strict=True)], parts)
+
     for part in differing:
-        words = f"{part} ({' and '.join(found.get(part, 'none') for found in told)})"
         if part in CHECKED_BY_TURN:
             if metric == "cider":
                 said.append("CIDEr weighs words by how rare they are in each file, and the files differ")
         elif part in SAID_ONLY:
-            said.append(f"signatures differ in {words}")
+            said += map(str, in_words([part]))
         elif any(part in own for own in how) and all(
             own.get(part, "none") == found.get(part, "none") for own, found in zip(how, told, strict=True)
         ):
-            answered.append(words)
+            answered += [part] if part in independent_parts(differing) else []
         else:
-            moving.append(words)
+            moving.append(part)
     if models[0].info.sha256 == models[1].info.sha256 and models[0].info.model == models[1].info.model:
         said.append("both rest on the same file of answers")
     if answered:
-        said.insert(0, f"answered in different ways: {', '.join(answered)}")
+        said.insert(0, f"answered in different ways: {'; '.join(one.what for one in in_words(answered))}")
     if not moving:
         return None, said
     if anyway:
-        return None, [f"scored in different ways: {', '.join(moving)}", *said]
-    return f"scored in different ways, by {', '.join(moving)}; --anyway compares all the same", []
+        return None, [f"scored in different ways: {'; '.join(one.what for one in in_words(moving))}", *said]
+    why = "; ".join(one.clause for one in in_words(moving))
+    return f"scored in different ways: {why}; --anyway compares all the same", []
 
 
 def not_scored(models: Sequence[ModelRow], metric: str) -> str | None:

@@ -524,8 +524,8 @@ def heat_borders(values: Sequence[float]) -> list[float]:
 
 
 def heat_level(value: float | None, borders: Sequence[float]) -> int:
-    """The fifth of all values in which a value is, from 0 for the lowest; 0 without a value."""
-    return 0 if value is None else bisect_right(borders, value)
+    """The fifth of all values in which a value is, from 0 for the lowest; 0 for zero and without a value."""
+    return bisect_right(borders, value) if value else 0
 
 
 def _turn(answer: dict[str, Any], models: int) -> ShownTurn:

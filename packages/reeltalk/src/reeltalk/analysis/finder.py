@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import fmean
 from typing import Final
 
@@ -11,9 +12,11 @@ from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.analysis.turn_scores import credit_metric, labels_of
 from reeltalk.analysis.verdicts import NOBODY, ShownScore, ShownVerdict
 from reeltalk.judge.protocol import COMPAT, ProtocolCriterion, credit_measures, find_protocol
+from reeltalk.judge.settings import JudgeSettings
+from reeltalk.judge.turns import TurnJudge
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.record import Json
-from reeltalk.schema.scoring import ScoreState
+from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.schema.texts import printable
 
 QUESTION_CHARACTERS: Final = 220
@@ -56,6 +59,8 @@ class Finder:
     """Vocabulary and value, ordered by vocabulary and then by how frequent they are."""
     spreads: bool
     """True if some judge was asked several times."""
+    unread: bool
+    """True if a rule reads the answers, and may find no option or value in one."""
     unscored: bool
     failed: bool
 
@@ -92,6 +97,7 @@ def make_finder(board: Leaderboard, dialogues: RunDialogues) -> Finder:
         .select("vocabulary", "label")
         .rows(),
         spreads=bool((rounds["len"] > 1).any()),
+        unread=any(_is_unread(protocol, None) is not None for protocol in judgings["protocol"].unique()),
         unscored=bool(judgings["failed"].any()),
         failed=not set(dialogues.answers["state"].unique()) <= {AnswerState.ANSWERED, AnswerState.NOT_SCORED},
     )
@@ -196,7 +202,25 @@ def _state(answer: ShownAnswer) -> str:
         return "-"
     if answer.state is AnswerState.ANSWERED and not answer.text.strip():
         return "e"
+    said = ((v.protocol, given.said) for v in answer.verdicts for score in v.scores for given in score.given)
+    if answer.state is AnswerState.ANSWERED and any(_is_unread(protocol, text) for protocol, text in said):
+        return "u"
     return STATES[answer.state]
+
+
+@lru_cache(maxsize=4096)
+def _is_unread(protocol: str, said: str | None) -> bool | None:
+    """True if a rule could read nothing from an answer, as it says; None if no rule reads answers for the protocol."""
+    described = find_protocol(protocol)
+    if described is None or described.needs_model:
+        return None
+    judge = described.create(JudgeSettings(protocols=(protocol,)))
+    if not isinstance(judge, TurnJudge) or not judge.reads_answers:
+        return None
+    row = JudgedScore(
+        unit="turn", unit_id="-", model="-", criterion=judge.criteria[0], judge=NOBODY, value=0.0, explanation=said
+    )
+    return judge.is_unread(row)
 
 
 def _unscored(model: int, answer: ShownAnswer) -> Iterator[Json]:

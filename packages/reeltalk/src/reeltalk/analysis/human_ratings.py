@@ -19,11 +19,12 @@ from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.record import derive_id
 from reeltalk.schema.scoring import JudgedScore, ScoreState
+from reeltalk.schema.texts import printable
 from reeltalk.store.documents import read_text
 from reeltalk.store.rows import open_rows
 from reeltalk.store.runs import JUDGED, Run
 from reeltalk.store.score_frame import SCORE
-from reeltalk.store.text_tables import inert_cell, write_csv
+from reeltalk.store.text_tables import write_csv
 
 COLUMNS: Final = ("model", "unit_id", "turn_index", "criterion", "rater", "value")
 """Columns of a sheet; `item` may replace the first three."""
@@ -261,7 +262,7 @@ def rating_sheet(
         asked = "" if turn.asked_at_s is None else f"{turn.asked_at_s:g}"
         cells = [item_code(place), turn.video_id, asked, *texts]
         for criterion in criteria:
-            rows.append([*map(inert_cell, cells), criterion, "", ""])
+            rows.append([*map(printable, cells), criterion, "", ""])
     return write_csv(SHEET_COLUMNS, rows)
 
 

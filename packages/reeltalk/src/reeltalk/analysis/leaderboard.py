@@ -24,6 +24,7 @@ from reeltalk.analysis.columns import (
     role_of,
     split_model_name,
 )
+from reeltalk.analysis.difference_words import Difference, describe_differences, part_titles
 from reeltalk.analysis.values import format_range, format_value, metric_heading
 from reeltalk.errors import BenchmarkError
 from reeltalk.judge.protocol import COMPAT, measure_note
@@ -321,6 +322,30 @@ class Leaderboard(HasOverview):
             groups.setdefault(tuple(parts), []).append(metric)
         return [(metrics, list(parts)) for parts, metrics in groups.items()]
 
+    def differences(self, metric: str) -> list[Difference]:
+        """What differs between the numbers of a metric, in words; empty if they are comparable."""
+        cells = [
+            (title, model.info, model.cells[metric]) for title, model in zip(self.titles, self.models, strict=True)
+        ]
+        numbers = [(title, info, cell.row) for title, info, cell in cells if cell is not None and not cell.reason]
+        return describe_differences(numbers, self.mixed.get(metric, ()))
+
+    def why_mixed(self, metric: str) -> str:
+        """The same as sentences, each with how to make it equal."""
+        return " ".join(map(str, self.differences(metric)))
+
+    def differing(self, metric: str) -> str:
+        """The settings in which the numbers of a metric differ, such as `number of frames and history`."""
+        return part_titles(self.mixed.get(metric, ()))
+
+    @cached_property
+    def titles(self) -> list[str]:
+        """Names of the models for people; with the hash of weights only if another model has the same name."""
+        titles = [model.title for model in self.models]
+        return [
+            model.name if titles.count(title) > 1 else title for model, title in zip(self.models, titles, strict=True)
+        ]
+
     def naming(self, models: Sequence[str]) -> str:
         """Names of models as text; `all models` if none is left out."""
         return "all models" if len(models) == len(self.models) > 1 else ", ".join(models)
@@ -341,8 +366,8 @@ class Leaderboard(HasOverview):
         hidden = len(self.metrics) - len(shown)
         notes = [f"{line.metric}: not scored, {line.reason} ({self.naming(line.models)})" for line in self.unscored]
         notes += [
-            f"not comparable: {', '.join(map(metric_title, found))}, which differ in {', '.join(parts)}"
-            for found, parts in self.mixed_together
+            f"not comparable: {', '.join(map(metric_title, found))}. {self.why_mixed(found[0])}"
+            for found, _ in self.mixed_together
         ]
         notes += [f"{hidden:,} more metrics: reeltalk.stages.runs_table writes them all"] if hidden else []
         videos = f"{self.clusters:,} video{'s' if self.clusters != 1 else ''}"

@@ -10,11 +10,21 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-from reeltalk.analysis.columns import SEES_NO_VIDEO, Role, direction_of, items_of, metric_kind, metric_title
+from reeltalk.analysis.columns import (
+    SEES_NO_VIDEO,
+    Role,
+    direction_of,
+    items_of,
+    metric_kind,
+    metric_title,
+    n_items,
+    share_of,
+)
 from reeltalk.analysis.comparison import CompareSettings, Comparison, Comparisons, compare_models
+from reeltalk.analysis.difference_words import list_names
 from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow
 from reeltalk.analysis.values import format_points, format_quoted, format_range
-from reeltalk.judge.protocol import credit_measures, needs_model
+from reeltalk.judge.protocol import credit_measures, is_right_or_wrong, needs_model
 from reeltalk.metrics.uncertainty import FEW_VIDEOS, FEWEST_VIDEOS, few_videos_warning
 from reeltalk.schema.labels import VOCABULARIES, label_title
 from reeltalk.schema.runs import MOST_UNSCORED, GroupRow, is_withheld
@@ -29,11 +39,11 @@ ROLES: Final[dict[Role, str]] = {
 """Titles of the roles, in the order of the standings."""
 NO_TYPES: Final = frozenset({"turn", "turns", "video_length", "asked_at", "kind", "judge"})
 """Groups of a run that are not types of questions."""
+TYPES_OF_QUESTIONS: Final = ("question_type", "task", "skill", "kind", "form")
+"""Groups of a profile, the first that a run has."""
 LEAST_TURNS: Final = 10
 """A type of question with fewer scored turns is not named as one of the worst."""
 WORST: Final = 3
-NAMED: Final = 3
-"""Number of models that a sentence names."""
 LEAST_COVERED: Final = 0.9
 """Least share of due turns to which a rule must apply before it ranks models."""
 
@@ -70,6 +80,8 @@ class Margin:
     """Number of source videos of the difference."""
     problem: str | None = None
     """Why they could not be compared, or why no winner may be named."""
+    test: Comparison | None = None
+    """The comparison of the two, in the order of the leaderboard."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +147,21 @@ class WeakType:
     """What the type is, as `question type`."""
     row: GroupRow
 
+    @property
+    def few(self) -> bool:
+        """True if it has so few turns or videos that its share says little."""
+        return self.row.n < LEAST_TURNS or (self.row.videos or FEWEST_VIDEOS) < FEWEST_VIDEOS
+
+    @property
+    def figures(self) -> str:
+        """Its value with interval and n; of few turns how many are right."""
+        row = self.row
+        value = row.value or 0.0
+        if self.few and is_right_or_wrong(row.metric):
+            return f"{round((share_of(row.metric, value) or 0.0) * row.n):,} of {row.n:,} right"
+        interval = "" if self.few else format_range(row.low, row.high, row.metric) or "no interval"
+        return f"{format_quoted(value, row.metric)} {interval}".rstrip() + f", n = {row.n:,}{n_items(row.metric)}"
+
 
 @dataclass(frozen=True)
 class Standings:
@@ -151,6 +178,9 @@ class Standings:
     """Number of source videos behind the numbers, of the model with the most."""
     warnings: tuple[str, ...]
     """What limits the numbers, one sentence each."""
+    open: Margin | None = None
+    """The lead of the first model over the second that is not shown, or if there is one model its lead over the hardest
+    baseline that does not see the video; None if these leads are shown, or nobody compared them."""
 
     @property
     def models(self) -> list[Standing]:
@@ -223,13 +253,12 @@ def find_standings(board: Leaderboard, metric: str | None = None, *, compared: C
     headline = headline_metric(board) if metric is None else Headline(metric, f"{metric_title(metric)} was chosen.")
     if headline is None:
         why = "overlap of words does not tell right from wrong"
-        return Standings(board, None, (), f"No verdict: these turns need a judge, since {why} ({NAME_A_JUDGE}).", 0, ())
+        return Standings(board, None, (), f"No verdict: these turns need a judge, since {why}.", 0, ())
     pairs = _Pairs.of(board, headline.metric, compared)
-    titles = _titles(board)
 
     def standing(index: int, model: ModelRow) -> Standing:
         ranks = (None, None, None) if headline.is_partial else (*pairs.rank(index), pairs.above_the_blind(index))
-        return Standing(index, model, titles[index], model.cells[headline.metric], *ranks)
+        return Standing(index, model, board.titles[index], model.cells[headline.metric], *ranks)
 
     rows = [standing(index, model) for index, model in enumerate(board.models)]
     order = list(ROLES)
@@ -244,18 +273,21 @@ def find_standings(board: Leaderboard, metric: str | None = None, *, compared: C
     if headline.is_partial:
         verdict = (
             f"No verdict: these turns need a judge, since {metric_title(headline.metric)} applies to "
-            f"{100 * headline.covers:.0f} % of the due turns ({NAME_A_JUDGE})."
+            f"{100 * headline.covers:.0f} % of the due turns."
         )
     else:
         verdict = " ".join(_Verdict(headline.metric, rows, pairs, videos).sentence().split())
-    return Standings(board, headline, tuple(rows), verdict, videos, tuple(_warnings(board, headline, known)))
+    first, second = ([row for row in rows if row.role == "model" and row.value is not None] + [None, None])[:2]
+    lead = None if first is None else first.above if second is None else pairs.margin(first.index, second.index)
+    undecided = lead if lead is not None and not lead.shown and not headline.is_partial else None
+    return Standings(board, headline, tuple(rows), verdict, videos, tuple(_warnings(board, headline, known)), undecided)
 
 
 def worst_types(board: Leaderboard, index: int, metric: str, most: int = WORST) -> list[WeakType]:
     """The types of questions on which a model has the lowest values, the lowest first.
 
-    Types with fewer than ten scored turns or fewer than four videos are left out, because their values are unreliable.
-    So are types that a run divides no further.
+    Types with fewer than ten scored turns or fewer than four videos are named only if there is no other. Types in which
+    nothing is wrong are left out, and so are those that a run divides no further.
 
     Raises:
         InputError: The run's table of groups is damaged.
@@ -267,12 +299,14 @@ def worst_types(board: Leaderboard, index: int, metric: str, most: int = WORST) 
             kinds.setdefault(row.by, []).append(row)
     found = {
         (row.value, row.n): WeakType(*_type_names(row), row)
-        for rows in kinds.values()
+        # The form of an answer follows from the question: a type that somebody named for the same turns says more.
+        for _, rows in sorted(kinds.items(), key=lambda kind: kind[0] != "form")
         if len(rows) > 1
         for row in rows
-        if row.value is not None and row.n >= LEAST_TURNS and (row.videos or FEWEST_VIDEOS) >= FEWEST_VIDEOS
+        if row.value is not None and share_of(metric, row.value) != 1
     }
-    return sorted(found.values(), key=lambda weak: weak.row.value or 0.0)[:most]
+    enough = [weak for weak in found.values() if not weak.few]
+    return sorted(enough or found.values(), key=lambda weak: weak.row.value or 0.0)[:most]
 
 
 def type_vocabulary(by: str) -> str:
@@ -287,15 +321,8 @@ def group_title(by: str, group: str) -> str:
 
 def _type_names(row: GroupRow) -> tuple[str, str]:
     title = group_title(row.by, row.group)
-    return title[:1].upper() + title[1:], row.by.split(".")[-1].replace("_", " ")
-
-
-def _titles(board: Leaderboard) -> list[str]:
-    titles = [model.title for model in board.models]
-    return [model.name if titles.count(title) > 1 else title for model, title in zip(board.models, titles, strict=True)]
-
-
-NAME_A_JUDGE: Final = "reeltalk judge RUN --protocols clair --judge NAME --out judged"
+    kind = "measure" if row.by == "form" else row.by.split(".")[-1].replace("_", " ")
+    return title[:1].upper() + title[1:], kind
 
 
 def _warnings(board: Leaderboard, headline: Headline, videos: Sequence[int | None]) -> Iterator[str]:
@@ -303,9 +330,8 @@ def _warnings(board: Leaderboard, headline: Headline, videos: Sequence[int | Non
     if headline.covers < 1 and not headline.is_partial:
         yield f"{metric_title(metric)} covers {100 * headline.covers:.0f} % of the due turns; the others need a judge."
     yield from filter(None, (unread_warning(model) for model in board.models if model.competes))
-    if parts := board.mixed.get(metric):
-        differ = "differ" if len(parts) > 1 else "differs"
-        yield f"Not all numbers are comparable: {', '.join(parts)} {differ} between them."
+    if metric in board.mixed:
+        yield f"Not all numbers are comparable. {board.why_mixed(metric)}"
     if warning := few_videos_warning(videos):
         yield warning
     runs = [model.run.info for model in board.models]
@@ -361,7 +387,7 @@ class _Pairs:
         sign = 1 if row.first == index else -1
         low, high = (row.low, row.high) if sign > 0 or row.low is None or row.high is None else (-row.high, -row.low)
         shown = row.videos >= FEWEST_VIDEOS and row.winner(self.alpha) == index
-        return Margin(other, sign * row.difference, low, high, shown, row.videos, row.withheld)
+        return Margin(other, sign * row.difference, low, high, shown, row.videos, row.withheld, row)
 
     def ranked(self) -> list[int]:
         """Places of the models that have a value."""
@@ -424,7 +450,7 @@ class _Verdict:
         missing = [row.title for row in models if row.value is None]
         if missing and len(models) > 1:
             have = "has" if len(missing) == 1 else "have"
-            told = f"{told.removesuffix('.')}; {_listed(missing)} {have} no score to quote."
+            told = f"{told.removesuffix('.')}; {list_names(missing)} {have} no score to quote."
         return f"{told.removesuffix('.')} (roughly: {self.videos} videos are few)." if self._rough else told
 
     @property
@@ -489,12 +515,12 @@ class _Verdict:
         if len(best) == len(scored):
             told = "No model is shown to be better than another"
         else:
-            told = f"{len(best)} of {len(scored)} models may be the best: {_listed([row.title for row in best])}"
+            told = f"{len(best)} of {len(scored)} models may be the best: {list_names([row.title for row in best])}"
         return f"{told}; {beyond}." if beyond else f"{told}."
 
     def _leader(self, first: Standing, leads: Sequence[Margin]) -> str:
         hardest = min(leads, key=lambda lead: lead.difference or 0.0)
-        other = _titles(self.pairs.board)[hardest.over]
+        other = self.pairs.board.titles[hardest.over]
         told = f"{first.title} is the best model: {self._lead(hardest)} more than {other} {self._interval(hardest)}"
         above = first.above
         if above is None or above.difference is None:
@@ -521,8 +547,3 @@ class _Verdict:
             return f": {margin.problem}"
         interval = format_range(margin.low, margin.high, self.metric, signed=True)
         return f": the difference may be anything in {interval}" if interval else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:NAMED]) + ([f"{len(names) - NAMED} more"] if len(names) > NAMED else [])
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

@@ -13,6 +13,7 @@ from reeltalk.analysis.standings import ROLES, Standing, Standings, find_standin
 from reeltalk.analysis.values import format_quoted, format_range, metric_heading
 from reeltalk.errors import ReeltalkError
 from reeltalk.schema.texts import printable
+from reeltalk.store.manifest import MANIFEST, MEDIA
 from reeltalk.store.runs import Run, runs_beside
 
 MOST_LINES: Final = 8
@@ -73,9 +74,7 @@ def standing_lines(found: Standings, run: Run) -> list[str]:
     if own is not None and weak:
         lines += ["", f"lowest question types of {own.title}:"]
     for one in weak:
-        value = format_quoted(one.row.value or 0.0, metric)
-        interval = format_range(one.row.low, one.row.high, metric) or "no interval"
-        lines.append(f"   {one.title} ({one.kind}): {value} {interval}, n = {one.row.n:,}")
+        lines.append(f"   {one.title} ({one.kind}): {one.figures}")
     return [printable(line) for line in lines]
 
 
@@ -105,10 +104,22 @@ def next_command(run: Run, found: Standings | None, *, can_retry: bool) -> str:
         return f"ask again what failed: reeltalk retry {shown(run.path)}"
     if found is None or found.headline is None or found.headline.is_partial:
         return f"next: reeltalk judge {shown(run.path)} --protocols clair --judge NAME --out judged"
-    runs = list(dict.fromkeys([run.path, *(row.model.run.path for row in _chosen(found, run))]))
-    paths = " ".join(map(shown, runs[:MOST_PATHS]))
-    verb = "compare" if len(found.models) > 1 else "report"
-    return f"next: reeltalk {verb} {paths}{' --out report' if verb == 'report' else ''}"
+    runs = {one.path: one for one in (run, *(row.model.run for row in _chosen(found, run)))}
+    if len(found.models) > 1:
+        return f"next: reeltalk compare {' '.join(map(shown, [*runs][:MOST_PATHS]))}"
+    return f"next: {report_command([*runs.values()][:MOST_PATHS])}"
+
+
+def report_command(runs: Sequence[Run]) -> str:
+    """The command that writes the site of runs, with their benchmark and its videos where both are still there."""
+    words = ["reeltalk", "report", *(str(run.path) for run in runs)]
+    named = {str(run.info.settings.get("benchmark_path") or "") for run in runs}
+    if len(named) == 1 and (benchmark := Path(*named)) != Path() and (benchmark / MANIFEST).is_file():
+        here = benchmark.relative_to(Path.cwd()) if benchmark.is_relative_to(Path.cwd()) else benchmark
+        words += ["--bench", str(here)]
+        if any((benchmark / MEDIA).glob("*")):
+            words += ["--media", "cut"]
+    return shlex.join([*words, "--out", "report"])
 
 
 def _chosen(found: Standings, run: Run) -> Sequence[Standing]:

@@ -85,6 +85,7 @@ def compare(
     from reeltalk.analysis.compare_text import render_comparisons
     from reeltalk.analysis.comparison import CompareSettings
     from reeltalk.analysis.planning import plan_records, plan_text
+    from reeltalk.analysis.standings_text import report_command
     from reeltalk.stages.reporting import compare as run_stage
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.documents import write_json
@@ -113,6 +114,9 @@ def compare(
         text = render_comparisons(found, format)
     if out is None:
         print(text, end="" if text.endswith("\n") else "\n")
+        if format == "text" and not power:
+            compared = {model.run.path: model.run for model in found.board.models}
+            say(f"next: {report_command(list(compared.values()))}")
         return code
     write_bytes(out, text.encode())
     print(f"comparison: {out}")

@@ -69,9 +69,11 @@ def report(
     bench
         Benchmark that the runs were played on; the site then shows its videos, evidence and tags.
     figures
-        Comma-separated: svg, pdf, png. Also writes every figure of the site in these formats, in figures/.
+        Comma-separated: svg, pdf, png. Writes every figure of the site in these formats, in figures/; `all` is
+        svg,pdf, and `none` writes none. By default only the figures that a paper uses.
     tables
-        Comma-separated: latex, markdown, csv. Also writes every table of the site in these formats, in tables/.
+        Comma-separated: latex, markdown, csv. Writes every table of the site in these formats, in tables/; `all` is
+        latex,csv, and `none` writes none. By default only the tables that a paper uses.
     about
         TOML file with parameters, kind, frames, context and link of models. The site then shows scores by size.
     published
@@ -115,8 +117,8 @@ def report(
         return 0
     if scenarios is not None or only is not None:
         raise SettingError("--scenarios and --only are for activity graphs")
-    from reeltalk.analysis.table_files import TABLE_FORMATS
-    from reeltalk.pages.figure_files import FIGURE_FORMATS
+    from reeltalk.analysis.table_files import PAPER_TABLES, TABLE_FORMATS
+    from reeltalk.pages.figure_files import FIGURE_FORMATS, PAPER_FIGURES
     from reeltalk.pages.settings import ReportSettings, read_about
     from reeltalk.parallel import open_executor
     from reeltalk.stages.reporting import opened_subjects, runs_table
@@ -126,8 +128,8 @@ def report(
 
     settings = settings_of(
         ReportSettings,
-        figures=_formats("--figures", figures, FIGURE_FORMATS),
-        tables=_formats("--tables", tables, TABLE_FORMATS),
+        figures=_formats("--figures", figures, FIGURE_FORMATS, PAPER_FIGURES),
+        tables=_formats("--tables", tables, TABLE_FORMATS, PAPER_TABLES),
         about=read_about(about) if about is not None else {},
         published=tuple(dict.fromkeys(name.strip() for name in published.split(",") if name.strip())),
         human=human,
@@ -167,12 +169,16 @@ def report(
     return code
 
 
-def _formats(option: str, given: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    """Comma-separated formats, each once, in their usual order."""
+def _formats(option: str, given: str, known: tuple[str, ...], usual: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Comma-separated formats, each once, in their usual order; None if nothing is given."""
     names = [name.strip().lower() for name in given.split(",") if name.strip()]
+    if names in ([], ["none"], ["all"]):
+        return {"": None, "none": (), "all": usual}["".join(names)]
     for name in names:
         if name not in known:
-            raise SettingError(f"{option} has no {name!r}; it takes {', '.join(known)}, with commas between them")
+            raise SettingError(
+                f"{option} has no {name!r}; it takes {', '.join(known)}, with commas between them, all, or none"
+            )
     return tuple(name for name in known if name in names)
 
 

@@ -1,7 +1,7 @@
 """Which options of a model have an effect on which kinds of models. An option without effect is refused.
 
-`tests/integration/test_option_effects.py` tries every option on every kind, and writes what it found into
-`docs/reference/options.md`.
+The page *Options and models* of the documentation shows it. `tests/integration/test_option_effects.py` tries every
+option on every kind.
 """
 
 from collections.abc import Collection, Mapping

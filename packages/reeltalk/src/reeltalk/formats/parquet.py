@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -189,7 +190,7 @@ def read_arrow_rows(path: Path, files: FilesInside | None = None) -> list[dict[s
     try:
         with open_file(path) as stream:
             schema = parquet.read_schema(stream)
-            if doubled := sorted({name for name in schema.names if schema.names.count(name) > 1}):
+            if doubled := sorted(name for name, times in Counter(schema.names).items() if times > 1):
                 raise InputError("a column appears twice", file=path, place=doubled[0])
             # Read texts as dictionaries, so that repeated texts are not copied before the total size is known.
             texts = [column.name for column in schema if _is_text(column.type)]

@@ -64,6 +64,8 @@ ID: Final = "qa_id"
 """Key of a turn's `extra`: the identifier of its row."""
 TASK: Final = "task"
 """The vocabulary of tasks of turns, if the turns of a dialogue have different ones."""
+COMPARED: Final = 1_000
+"""Columns whose names are compared with ours; a table with more has measurements in the others."""
 SHOWN: Final = 5
 """Most further problems that an error names."""
 
@@ -297,8 +299,8 @@ class _Reader:
                 f"no column {' and no '.join(map(repr, missing))}", file=path, line=1,
                 hint=f"its columns: {', '.join(header)}{near}; name it with --columns {given}",
             )  # fmt: skip
-        for theirs in dict.fromkeys(header):
-            free = [name for name in COLUMNS if name not in taken and name != "options"]
+        free = [name for name in COLUMNS if name not in taken and name != "options"]
+        for theirs in dict.fromkeys(header[:COMPARED]):
             near_names = difflib.get_close_matches(plain_column(theirs), free, 1, 0.8) if theirs not in meanings else []
             starts = [name for name in free if name == f"{plain_column(theirs)}_s"]
             if starts or near_names:

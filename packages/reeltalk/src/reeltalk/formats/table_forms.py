@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from reeltalk.errors import InputError, MissingExtraError
-from reeltalk.formats.table_rows import SourceTable, TableRow, plain_column
+from reeltalk.formats.table_rows import SourceTable, TableRow, guarded_columns, plain_column, without_guards
 from reeltalk.schema.record import Json
 from reeltalk.store.documents import check_text, decode_text, parse_json
 from reeltalk.store.foreign import VIDEO_SUFFIXES, open_file
@@ -175,7 +175,8 @@ def read_text_table(path: Path, faults: list[InputError]) -> GuessedTable:
             faults.append(InputError(f"not CSV: {error}", file=path, line=line))
         except InputError as fault:
             faults.append(fault)
-    _take_grid(found, grid)
+    columns = guarded_columns(grid[0][1]) if grid else None
+    _take_grid(found, [(line, without_guards(cells, columns)) for line, cells in grid])
     return found
 
 

@@ -301,7 +301,9 @@ def film_name(text: str) -> str:
     """The name of a video without folder, ending and case, by which its file may be found."""
     plain = text.strip().replace("\\", "/")
     path = PurePosixPath(unquote(plain.partition("?")[0]) if "://" in plain else plain)
-    return unicodedata.normalize("NFC", path.stem if path.suffix.lower() in VIDEO_SUFFIXES else path.name).casefold()
+    return unicodedata.normalize(
+        "NFC", path.stem.strip() if path.suffix.lower() in VIDEO_SUFFIXES else path.name
+    ).casefold()
 
 
 def _find_files(found: GuessedTable, films: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from reeltalk.judge.measures import Measure
 from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
 from reeltalk.judge.turns import (
     EMPTY,
+    GROUPED_BY,
     NOBODY,
     UNREAD_PART,
     SingleTurnJudge,
@@ -52,7 +53,7 @@ class ChoiceJudge(SingleTurnJudge):
 
     protocol = PROTOCOL
     reads_answers = True
-    by = (*LEVELS, "turn")
+    by = (*LEVELS, *GROUPED_BY)
 
     @property
     def reads(self) -> frozenset[str]:
@@ -72,8 +73,9 @@ class ChoiceJudge(SingleTurnJudge):
         return None if turn.state is AnswerState.ANSWERED else no_answer_reason(turn)
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
-        """DramaQA's two levels of difficulty."""
-        return {level: turn.labels.get(f"dramaqa.{level}", ()) for level in LEVELS}
+        """Types of questions, and DramaQA's two levels of difficulty."""
+        levels = {level: turn.labels.get(f"dramaqa.{level}", ()) for level in LEVELS}
+        return {**super().groups(unit, turn), **levels}
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
         """One row, 0 or 1."""
@@ -105,5 +107,5 @@ class ChoiceJudge(SingleTurnJudge):
             NOBODY,
             float(option == turn.correct_option),
             turn=turn,
-            explanation=f"names option {option}, counted from 0 in the benchmark's order",
+            explanation=f"read as option {chr(ord('A') + option)}: {(turn.options or ())[option]}",
         )

@@ -247,6 +247,16 @@ def needs_model(metric: str) -> bool:
     return described is not None and described[0].needs_model
 
 
+def is_right_or_wrong(metric: str) -> bool:
+    """True if a turn is either right or wrong by this measure.
+
+    Args:
+        metric: Name of the measure, as `match`.
+    """
+    described = _current().families.get(metric.split(".")[0])
+    return described is not None and described[0].right_or_wrong
+
+
 def is_headline(metric: str) -> bool:
     """True for a measure that the first table shows although its name has a dot.
 

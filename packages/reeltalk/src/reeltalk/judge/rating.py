@@ -19,6 +19,7 @@ from reeltalk.llm.own_words import (
     why_taken_back,
 )
 from reeltalk.llm.structured import MalformedReplyError
+from reeltalk.schema.long_texts import shortened
 from reeltalk.schema.model_texts import plain_characters
 
 MARKER: Final = "So rating="
@@ -95,7 +96,7 @@ def read_rating(text: str, shown: Sequence[str] = ()) -> JudgeRating:
     Raises:
         MalformedReplyError: The reply has no rating.
     """
-    said = own_reply(text, shown)
+    said = own_reply(shortened(text), shown)
     answer = plain_characters(said)
     markers = list(_MARKER.finditer(answer))
     if not markers:
@@ -161,7 +162,7 @@ def lave_compat(text: str) -> int:
 
     A run of digits is one token, and so is any other character; the script uses the tokens of Flan-T5.
     """
-    last = re.search(r"(\d+|\D)\Z", text.rstrip())
+    last = re.search(r"((?<!\d)\d++|\D)\Z", text.rstrip())
     return int(last[1]) if last is not None and last[1] in ("1", "2", "3") else 2
 
 

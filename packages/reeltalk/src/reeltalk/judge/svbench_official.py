@@ -42,8 +42,7 @@ HEADINGS: Final = {
 LONGEST_NUMBER: Final = 15
 """Digits. No judge means a longer number, and a float may not hold it."""
 
-_DIMENSIONS: Final = {name: re.compile(heading + r".*?Score.*?(\d+)", re.DOTALL) for name, heading in HEADINGS.items()}
-_SINGLE: Final = re.compile(r".*Score.*?(\d+)", re.DOTALL)
+_DIGITS: Final = re.compile(r"\d+")
 
 
 def official_scores(text: str) -> dict[str, int | None]:
@@ -52,16 +51,28 @@ def official_scores(text: str) -> dict[str, int | None]:
     A number may differ from the judge's: *-1* gives 1, *7.5* gives 7, *Score (0-10): 8* gives 0, and a dimension
     without a number takes the next number, such as that of the next heading.
     """
-    return {name: _number(pattern.search(text)) for name, pattern in _DIMENSIONS.items()}
+    return {name: _number(_after(text, heading, "Score")) for name, heading in HEADINGS.items()}
 
 
 def official_single_score(text: str) -> int | None:
     """The accuracy of a single answer: the number after the last *Score* of a reply."""
-    return _number(_SINGLE.search(text))
+    digits = [found.start() for found in _DIGITS.finditer(text)]
+    score = text.rfind("Score", 0, digits[-1]) if digits else -1
+    return _number(_DIGITS.search(text, score) if score >= 0 else None)
+
+
+def _after(text: str, *marks: str) -> re.Match[str] | None:
+    """The first number after the first of each mark in turn, as `.*?` finds it, but in one walk."""
+    place = 0
+    for mark in marks:
+        if (place := text.find(mark, place)) < 0:
+            return None
+        place += len(mark)
+    return _DIGITS.search(text, place)
 
 
 def _number(match: re.Match[str] | None) -> int | None:
-    return int(match[1]) if match is not None and len(match[1]) <= LONGEST_NUMBER else None
+    return int(match[0]) if match is not None and len(match[0]) <= LONGEST_NUMBER else None
 
 
 def streaming_slots(

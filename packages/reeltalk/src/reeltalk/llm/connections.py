@@ -34,28 +34,37 @@ APART_S: Final = 15.0
 """Least time between two cuts. Requests that were under way at a cut say nothing about the new limit."""
 
 
+OVERTAKEN: Final = 32
+"""Replies to later requests that a request waits for. llama.cpp's server has few threads. Each receives what comes next
+on its connection, so a request on a new connection may be overtaken for long."""
+
+
 class Queue:
     """The requests that a server did not answer yet. Ollama, llama.cpp and vLLM answer in the order of arrival."""
 
     def __init__(self) -> None:
-        self._under_way: list[asyncio.Timeout] = []
+        self._under_way: dict[asyncio.Timeout, int] = {}
+        """How often each was overtaken, in the order in which they were sent."""
 
     @contextlib.asynccontextmanager
     async def reply_within(self, seconds: float | None) -> AsyncGenerator[None]:
-        """Limit the time of a reply. It begins anew with each reply to a request that was sent before.
+        """Limit the time of a reply. It begins anew with each reply of the server to another request.
 
         Raises:
             TimeoutError: The time is over.
         """
         async with asyncio.timeout(seconds) as own:
-            self._under_way.append(own)
+            self._under_way[own] = 0
             try:
                 yield
-                for later in self._under_way[self._under_way.index(own) + 1 :]:
-                    if seconds is not None and not later.expired():
-                        later.reschedule(asyncio.get_running_loop().time() + seconds)
+                overtakes = True
+                for other, times in self._under_way.items():
+                    overtakes = overtakes and other is not own
+                    self._under_way[other] = times + overtakes
+                    if seconds is not None and times < OVERTAKEN and not other.expired():
+                        other.reschedule(asyncio.get_running_loop().time() + seconds)
             finally:
-                self._under_way.remove(own)
+                del self._under_way[own]
 
 
 class Connections:

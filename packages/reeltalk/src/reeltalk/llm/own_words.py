@@ -13,12 +13,13 @@ from functools import cache
 from typing import Final
 
 from reeltalk.llm.fencing import FENCED
+from reeltalk.schema.long_texts import without_long_spaces
 from reeltalk.schema.model_texts import FORMS, plain_characters
 from reeltalk.schema.record import Json
 
 _FENCE: Final = re.compile(r"(?m)^[ \t]*(?:```|~~~)[\w+-]*[ \t]*$|```(?:json)?")
 _END: Final = re.compile(r"(?:\s*(?:<\|\w+\|>|</s>))+\s*\Z")
-_BOXED: Final = re.compile(r"\$*\\boxed\{\s*(?:(\{[^{}]*\})|([1-3]))\s*\}\$*")
+_BOXED: Final = re.compile(r"(?<!\$)\$*\\boxed\{\s*(?:(\{[^{}]*\})|([1-3]))\s*\}\$*")
 _QUOTES: Final = "\"'“”‘’«»「」『』`"
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])[\"'”’)*]*\s+|(?<=[。！？])|\n+")
 _WHOLE: Final = re.compile(r"[.!?。！？][\"'”’)*_]*$")
@@ -239,7 +240,7 @@ def own_reply(text: str, shown: Sequence[str] = ()) -> str:
     Returns:
         The reply; empty if its thought has no end.
     """
-    rest = whole = text.lstrip("\ufeff")
+    rest = whole = without_long_spaces(text.lstrip("\ufeff"))
     while (end := next((end for begins, end in _thoughts() if begins.match(rest)), None)) is not None:
         found = end.search(rest)
         rest = rest[found.end() :].lstrip() if found is not None else ""

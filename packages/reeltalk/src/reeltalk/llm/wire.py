@@ -157,6 +157,10 @@ class _AnswerUsage(BaseModel):
     total_tokens: _Count = None
 
 
+BROKEN_OFF: Final = ("abort", "error")
+"""Why vLLM and SGLang end a reply that they do not finish. What came of it is no answer."""
+
+
 class CompletionBody(BaseModel):
     """The body of an answer."""
 
@@ -226,6 +230,8 @@ class CompletionBody(BaseModel):
             raise TransientError(f"{where} answered with an error: {words}", kind="reply")
         if choice is None or not text:
             raise TransientError(f"{where} gave an empty reply", kind="reply")
+        if choice.finish_reason in BROKEN_OFF:
+            raise TransientError(f"{where} broke off its reply ({choice.finish_reason})", kind="reply")
         prompt_tokens, completion_tokens = self.tokens
         return Reply(
             text=came if endpoint.keeps_space else text,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.metrics.agree import content_words, is_negated, polarity, words_of
+from reeltalk.schema.long_texts import shortened
 from reeltalk.schema.model_texts import (
     announced_answer,
     plain_answer,
@@ -80,6 +81,7 @@ def read_choice(answer: str, options: tuple[str, ...], question: str = "") -> Ch
         options: The texts of the options, in the order in which they were shown under the letters A, B, C and so on.
         question: The question, whose words do not tell options apart.
     """
+    answer = shortened(answer)
     begun = _forms()["goes_on"].search(answer)
     if begun is not None and (first := read_choice(answer[: begun.start()], options, question)).option is not None:
         return first
@@ -325,6 +327,15 @@ def _by_text(text: str, options: Sequence[str], question: str) -> ChoiceReading:
         numeric = any(word.isdigit() for words in texts for word in words)
         return NONE if numeric else ChoiceReading(int(numbered[-1]) - 1)
     return _by_content(parts[-1] if parts else text, options, question)
+
+
+def before_next_question(answer: str, question: str) -> str:
+    """An answer without further questions that a model made up after it; one that repeats the question stays whole."""
+    begun = _forms()["goes_on"].search(answer)
+    if begun is None or not any(map(str.isalnum, answer[: begun.start()])):
+        return answer
+    told = answer[begun.end() :].strip().partition("\n")[0]
+    return answer if _plain_words(told) == _plain_words(question) else answer[: begun.start()]
 
 
 def last_version(text: str) -> str:

@@ -316,7 +316,8 @@ def _grouped_rows(site: Site, breakdown: Breakdown, table: GroupTable, title: st
         for index, (model, cell) in enumerate(zip(site.board.models, cells, strict=True))
         if model.floor is None and (estimate := estimate_of(cell, table.metric)) is not None
     ]
-    return charts.interval_chart(marks, title=title, axis=metric_heading(table.metric), few=FEW)
+    rows = breakdown.title.removeprefix("By ")
+    return charts.interval_chart(marks, title=title, axis=metric_heading(table.metric), few=FEW, rows=rows)
 
 
 def _group_line(site: Site, breakdown: Breakdown, table: GroupTable, title: str) -> str:

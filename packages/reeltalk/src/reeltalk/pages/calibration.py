@@ -251,7 +251,7 @@ def _shown(dimension: Dimension, signature: str, draw: Draw) -> ShownDimension:
             for place, judge in enumerate(judges)
         ]
         told = f"Spearman's rho with people on {of}, {title.lower()}, a row for each judge"
-        drawn = charts.interval_chart(marks, title=told, axis=RHO)
+        drawn = charts.interval_chart(marks, title=told, axis=RHO, rows="judge")
         forests.append((title, meaning, draw(f"{of}-{level}", drawn, told, signature)))
     if len(dimension.people.raters) > 1:
         marks = [
@@ -260,7 +260,8 @@ def _shown(dimension: Dimension, signature: str, draw: Draw) -> ShownDimension:
         ]
         marks.append(Mark(len(judges), "people, each with the others", _estimate(dimension.people.ceiling)))
         told = f"Spearman's rho on {of} in the place of each person, a row for each judge and a last row for people"
-        drawn = draw(f"{of}-in-place", charts.interval_chart(marks, title=told, axis=RHO), told, signature)
+        drawn = charts.interval_chart(marks, title=told, axis=RHO, rows="judge")
+        drawn = draw(f"{of}-in-place", drawn, told, signature)
         forests.append(("In a person's place", "and people with each other", drawn))
     return ShownDimension(
         dimension,

@@ -18,6 +18,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
+from reeltalk.analysis.columns import split_model_name
 from reeltalk.analysis.estimates import FEW, Estimate, on_display_scale
 from reeltalk.analysis.leaderboard import key_of
 from reeltalk.analysis.values import format_value
@@ -39,6 +40,8 @@ MOST_BANDS: Final = 8
 """With more lines, bands would hide each other and are not drawn."""
 MOST_POLYGONS: Final = 6
 """More polygons are not readable in one radar."""
+RINGS: Final = (8, 12, 20, 40, 60, 80, 100)
+"""Values that the outermost ring of a radar may have, each with three round rings inside."""
 MOST_LEVELS: Final = 11
 """More different values than this are put into bins."""
 ZOOM: Final = 1.25
@@ -56,12 +59,13 @@ _CONFIG: Final = {
     "view": {"stroke": None},
     "axis": {
         "aria": False, "domain": False, "ticks": False, "labelColor": _SOFT, "gridColor": _LINE, "labelFontSize": 11,
-        "labelPadding": 5, "tickCount": 5, "titleColor": _SOFT, "titleFontWeight": "normal", "titleFontSize": 11,
+        "labelPadding": 5, "labelSeparation": 8, "tickCount": 5, "titleColor": _SOFT,
+        "titleFontWeight": "normal", "titleFontSize": 11,
     },
     "legend": {
         "aria": False, "orient": "bottom", "columns": 2, "title": None, "labelColor": _INK, "labelFontSize": 11,
         "labelLimit": 170, "symbolStrokeWidth": 0, "symbolSize": 64, "symbolOpacity": 1, "rowPadding": 3,
-        "offset": 12,
+        "columnPadding": 24, "offset": 12,
     },
     "text": {"fontSize": 11, "color": _SOFT, "baseline": "middle"},
     "rule": {"color": _SOFT},
@@ -92,8 +96,8 @@ class Mark:
 
     @property
     def label(self) -> str:
-        """Letter and name."""
-        return printable(f"{key_of(self.index)} {self.name}")
+        """Letter and name, without the hash of weights: names stand in every chart, and there is little room."""
+        return printable(f"{key_of(self.index)} {split_model_name(self.name).title}")
 
 
 @dataclass(frozen=True)
@@ -224,10 +228,12 @@ def _number(field: str, title: str | None = None, *, axis: Spec | None = None, *
     return {"field": field, "type": "quantitative", "axis": named, "scale": scale}
 
 
-def _row(names: Sequence[str], **axis: Any) -> Spec:
+def _row(names: Sequence[str], title: str, **axis: Any) -> Spec:
     """A position in rows with names; the field of data is the row's number, because names may be equal."""
     label = f"{json.dumps([printable(name) for name in names])}[datum.value]"
-    named = {"title": None, "labelExpr": label, "labelColor": _INK, "labelLimit": 170, **axis}
+    # The title is above the names, as in a table.
+    above = {"titleAngle": 0, "titleAlign": "right", "titleAnchor": "end", "titleX": -5, "titleY": -5}
+    named = {"title": printable(title), **above, "labelExpr": label, "labelColor": _INK, "labelLimit": 170, **axis}
     return {"field": "row", "type": "ordinal", "axis": named}
 
 
@@ -250,8 +256,8 @@ def _layer(looks: Spec, data: Sequence[Spec] | None = None, *, only: str = "", *
     return layer
 
 
-def _chart(title: str, rows: Sequence[Spec], layers: Sequence[Spec], **more: Any) -> str:
-    return chart_svg({"description": title, "data": {"values": list(rows)}, "layer": list(layers), **more})
+def _chart(label: str, rows: Sequence[Spec], layers: Sequence[Spec], **more: Any) -> str:
+    return chart_svg({"description": label, "data": {"values": list(rows)}, "layer": list(layers), **more})
 
 
 def _rows(marks: Sequence[Mark], few: int = 0) -> list[Spec]:
@@ -313,25 +319,31 @@ def interval_chart(
     floors: Mapping[int, float] | None = None,
     missing: str = "not scored",
     few: int = 0,
+    rows: str = "",
 ) -> str:
     """A marker with its interval for each value, one below the other: of models, of differences, or of groups.
 
     Marks with one `row` are next to each other; without rows, each model has its own. `line` is a value that is marked
     over all rows, `band` an interval behind them, and `floors` are dashed marks in the rows of models. `missing` is the
-    text of a row without a value. Values on fewer than `few` items are faded.
+    text of a row without a value. Values on fewer than `few` items are faded. `rows` is what the rows are, by default
+    groups if marks have rows, else models.
     """
     if not any(mark.value for mark in marks):
         return ""
-    grouped = any(mark.row for mark in marks)
+    grouped = any(mark.row not in ("", mark.name) for mark in marks)
     styles = _Styles(marks, {} if grouped and len({mark.index for mark in marks}) > 1 else None)
     places = {name: place for place, name in enumerate(dict.fromkeys(mark.row or mark.label for mark in marks))}
-    rows = [{**row, "row": places[mark.row or mark.label]} for mark, row in zip(marks, _rows(marks, few), strict=True)]
+    found = [{**row, "row": places[mark.row or mark.label]} for mark, row in zip(marks, _rows(marks, few), strict=True)]
     several = len(places) < len(marks)
     beside: Spec = {}
     if several:
         beside = {"yOffset": _name("model" if grouped else "hollow", scale={"paddingOuter": 0.5})}
     x = _number("value", axis, zero=False, padding=6)
-    y = _row(list(places), **({"grid": True, "tickBand": "extent"} if several else {}))
+    y = _row(
+        list(places),
+        rows or ("group" if grouped else "model"),
+        **({"grid": True, "tickBand": "extent"} if several else {}),
+    )
     layers = []
     if band is not None and band.low is not None:
         best = [{"low": band.low, "high": band.high}]
@@ -341,7 +353,7 @@ def interval_chart(
     if floors:
         known = [
             {**row, "value": floors[mark.index], "told": f"floor: {format_value(floors[mark.index])}"}
-            for mark, row in zip(marks, rows, strict=True)
+            for mark, row in zip(marks, found, strict=True)
             if mark.index in floors
         ]
         ends: Spec = {"y": {**y, "bandPosition": 0}, "y2": {"field": "row", "bandPosition": 1}}
@@ -356,7 +368,7 @@ def interval_chart(
     if not all(mark.value for mark in marks):
         looks = {"type": "text", "align": "left", "text": missing}
         layers.append(_layer(looks, only=f"!{_VALID}", x={"value": 4}, y=y, description=_TOLD))
-    return _chart(title, rows, layers, width=250, height={"step": 11, "for": "offset"} if several else {"step": 19})
+    return _chart(title, found, layers, width=250, height={"step": 11, "for": "offset"} if several else {"step": 19})
 
 
 # Values along an axis.
@@ -472,15 +484,22 @@ def agreement_chart(
     return _chart(title, rows, [discs, through], transform=transform, width=240, height=160)
 
 
-def radar_chart(marks: Sequence[Mark], axes: Mapping[str, str], *, title: str) -> str:
+def radar_chart(marks: Sequence[Mark], axes: Mapping[str, str], *, title: str, values: str) -> str:
     """Values from 0 to 100 on axes around a centre: a polygon for each model, whiskers for its intervals.
 
     The `row` of a mark is its axis; `axes` are at least three, each with a note such as `n = 120`. An axis without a
-    value is a gap in the polygon, not a point at the centre. At most `MOST_POLYGONS` models are readable.
+    value is a gap in the polygon, not a point at the centre. At most `MOST_POLYGONS` models are readable. `values` says
+    what the rings are. The outermost ring is the round number above the largest value of a mark that is not hollow; a
+    hollow mark, as of an oracle, is a thin outline, and is left out beyond that ring.
     """
-    known = {(mark.label, mark.row): (mark.value, row) for mark, row in zip(marks, _rows(marks, FEW), strict=True)}
-    if not any(value for value, _ in known.values()):
+    given = [(mark, mark.value.value) for mark in marks if mark.value is not None]
+    if not given:
         return ""
+    largest = max([value for mark, value in given if not mark.hollow] or [100.0])
+    top = next(ring for ring in RINGS if ring >= min(largest, RINGS[-1]))
+    beyond = dict.fromkeys(mark.label for mark, value in given if value > top)
+    marks = [mark for mark, value in given if value <= top]
+    known = {(mark.label, mark.row): (mark.value, row) for mark, row in zip(marks, _rows(marks, FEW), strict=True)}
     styles = _Styles(marks, {"offset": 44})
     angles = {name: 2 * math.pi * place / len(axes) for place, name in enumerate(axes)}
 
@@ -488,6 +507,7 @@ def radar_chart(marks: Sequence[Mark], axes: Mapping[str, str], *, title: str) -
         """A position; `aside` separates the whiskers of several models on one axis."""
         if value is None:
             return {}
+        value *= 100 / top
         sine, cosine = math.sin(angle), math.cos(angle)
         return {f"x{end}": value * sine + aside * cosine, f"y{end}": value * cosine - aside * sine}
 
@@ -496,19 +516,23 @@ def radar_chart(marks: Sequence[Mark], axes: Mapping[str, str], *, title: str) -
         aside = 2.3 * (number - (len(styles.names) - 1) / 2)
         for order, name in enumerate([*axes, next(iter(axes))]):
             value, row = known.get((model, name), (None, {}))
+            hollow = row.get("hollow", False)
             at = place(angles[name], value.value, aside) if value is not None else {}
-            corners.append({"model": model, "order": order, **at})
+            corners.append({"model": model, "order": order, "hollow": hollow, **at})
             if value is not None and order < len(axes):
-                low, high = (place(angles[name], end, aside, n) for n, end in (("1", value.low), ("2", value.high)))
-                rows.append({**row, **at, **low, **high})
-    rings = (25, 50, 75, 100)
+                low, high = (None, None) if hollow or value.high is None else (value.low, min(value.high, top))
+                whisker = place(angles[name], low, aside, "1") | place(angles[name], high, aside, "2")
+                rows.append({**row, **at, **whisker})
+    rings = [top * part / 4 for part in (1, 2, 3, 4)]
     around = [*angles.values(), 0.0]
     net = [{"line": ring, "order": n, **place(angle, ring)} for ring in rings for n, angle in enumerate(around)]
-    net += [{"line": name, "order": end, **place(angle, 100 * end)} for name, angle in angles.items() for end in (0, 1)]
+    net += [{"line": name, "order": end, **place(angle, top * end)} for name, angle in angles.items() for end in (0, 1)]
     # Between two axes, where there are no whiskers.
     between = math.pi / len(axes)
-    scale = [{"text": str(ring), **place(between, ring * math.cos(between))} for ring in rings]
-    names = [{"text": [printable(name), printable(note)], **place(angles[name], 109)} for name, note in axes.items()]
+    scale = [{"text": f"{ring:g}", **place(between, ring * math.cos(between))} for ring in rings]
+    names = [
+        {"text": [printable(name), printable(note)], **place(angles[name], 1.09 * top)} for name, note in axes.items()
+    ]
     hidden: Spec = {"labels": False, "grid": False}
     # A triangle extends less far down than up.
     lowest = 100 * min(map(math.cos, angles.values()))
@@ -527,7 +551,10 @@ def radar_chart(marks: Sequence[Mark], axes: Mapping[str, str], *, title: str) -
     layers = [
         _layer({"type": "line", "color": _LINE, "strokeWidth": 1}, net, detail=_name("line"), **path),
         _layer({"type": "text", "fontSize": 10, **_HALO}, scale, x=x, y=y, text=_name("text")),
-        _layer({"type": "line", "strokeWidth": 1.6}, corners, stroke=styles.stroke, strokeDash=styles.dash, **path),
+        *(
+            _layer({"type": "line", **looks}, corners, only=only, stroke=styles.stroke, strokeDash=styles.dash, **path)
+            for looks, only in (({"strokeWidth": 0.9}, "datum.hollow"), ({"strokeWidth": 1.6}, "!datum.hollow"))
+        ),
         _layer(
             {"type": "rule", "strokeWidth": 1.3, "opacity": 0.75},
             only="isValid(datum.x1)",
@@ -537,18 +564,25 @@ def radar_chart(marks: Sequence[Mark], axes: Mapping[str, str], *, title: str) -
         styles.points(x, y, 38),
         _layer(named, names, x=x, y=y, text=_name("text")),
     ]
-    return _chart(title, rows, layers, width=300, height=1.5 * (100 - lowest))
+    told = [printable(f"rings: {values}"), *([f"beyond the scale: {', '.join(beyond)}"] if beyond else [])]
+    below = {"text": told, "orient": "bottom", "fontSize": 11, "fontWeight": "normal", "color": _SOFT, "offset": 12}
+    return _chart(title, rows, layers, width=300, height=1.5 * (100 - lowest), title=below)
 
 
 # Bars. Charts can be read without colour: a bar's value is next to it, inner bars are thinner and fainter, and rare
 # ones are outlines.
 
 
-def bar_chart(bars: Sequence[Bar], *, title: str, axis: str, bound: float | None = None, bound_name: str = "") -> str:
-    """Horizontal bars, one below the other; inner ones follow the bar that they are a part of."""
+def bar_chart(
+    bars: Sequence[Bar], *, title: str, axis: str, rows: str, bound: float | None = None, bound_name: str = ""
+) -> str:
+    """Horizontal bars, one below the other; inner ones follow the bar that they are a part of.
+
+    `rows` is what they are.
+    """
     if not bars:
         return ""
-    rows = [
+    drawn = [
         {
             "row": place,
             "value": bar.value,
@@ -559,7 +593,7 @@ def bar_chart(bars: Sequence[Bar], *, title: str, axis: str, bound: float | None
         for place, bar in enumerate(bars)
     ]
     x = _number("value", axis, axis={"labels": False, "grid": False})
-    y = _row([bar.label for bar in bars])
+    y = _row([bar.label for bar in bars], rows)
     looks: dict[str, Spec] = {
         "part": {"color": _BAR, "height": {"band": 0.66}},
         "inner": {"color": _BAR, "height": {"band": 0.4}, "opacity": 0.45},
@@ -570,7 +604,7 @@ def bar_chart(bars: Sequence[Bar], *, title: str, axis: str, bound: float | None
         for kind, look in looks.items()
     ]
     layers.append(_layer({"type": "text", "align": "left", "dx": 6, **_HALO}, x=x, y=y, text=_name("beside")))
-    return _chart(title, rows, layers + _bound(bound, bound_name, x), width=220, height={"step": 18})
+    return _chart(title, drawn, layers + _bound(bound, bound_name, x), width=220, height={"step": 18})
 
 
 def histogram_chart(
@@ -602,7 +636,13 @@ def histogram_chart(
         for each in bins
     ]
     label = f"datum.label + (datum.value >= {last:g} ? '+' : '')" if math.isinf(bins[-1].high) else "datum.label"
-    shown = {"grid": False, "values": [each.low for each in bins], "labelOverlap": True, "labelExpr": label}
+    shown = {
+        "grid": False,
+        "values": [each.low for each in bins],
+        "labelOverlap": True,
+        "labelExpr": label,
+        "format": ",~f",
+    }
     ends = [bins[0].low - aside, last - aside + step]
     x = _number("middle", axis, axis=shown, domain=ends, nice=False, zero=False)
     y = _number("value", values)

@@ -22,6 +22,7 @@ from reeltalk.analysis.score_matrix import leaderboard_number
 from reeltalk.analysis.standings import headline_metric
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.values import (
+    display_factor,
     format_points,
     format_range,
     format_signed,
@@ -37,6 +38,10 @@ from reeltalk.pages.site import Page, Site, write_static
 PAGE: Final = "comparisons.html"
 STYLE: Final = "comparisons.css"
 KEPT: Final = "comparisons"
+MOST_POINTS: Final = 100
+"""Two models cannot differ by more points on a scale of per cent."""
+PRINTED: Final = (0, 1, 4, 6)
+"""Columns of the table that a paper has: both models, their difference, and its corrected p."""
 MOST_CELLS: Final = 4500
 """Maximum over all tables, so that the page stays below 2 MB. Further metrics have only files."""
 
@@ -158,9 +163,21 @@ def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, is_fi
         matrix=_matrix(found, rows) if matrix else (),
         figures=tuple(_figures(site, found, metric, rows)) if is_first else (),
         pairs=_pairs(found, compared) if is_first else (),
-        files=site.table(PAGE, metric, *_table(found, compared), title, site.signatures_of(metric)),
+        files=site.table(
+            PAGE,
+            metric,
+            *_table(found, compared),
+            title,
+            site.signatures_of(metric),
+            columns_printed=PRINTED,
+            rows_printed=[place for place, row in enumerate(compared) if _of_models(found, row)],
+        ),
         problems=tuple((problem, tuple(pairs)) for problem, pairs in problems.items()),
     )
+
+
+def _of_models(found: Comparisons, row: Comparison) -> bool:
+    return {found.board.models[index].role for index in (row.first, row.second)} == {"model"}
 
 
 def _summary(found: Comparisons, rows: list[Comparison], *, with_power: bool) -> str:
@@ -176,7 +193,9 @@ def _summary(found: Comparisons, rows: list[Comparison], *, with_power: bool) ->
     sizes = [row.detectable for row in undecided if row.detectable is not None]
     if sizes and with_power:
         size, power = format_points(max(sizes), rows[0].metric), found.settings.target_power * 100
-        told += f" In the other pairs a difference of less than {size} may have been missed ({power:.0f} % power)."
+        few = metric_unit(rows[0].metric) == "%" and display_factor(rows[0].metric) * max(sizes) >= MOST_POINTS
+        missed = "any difference" if few else f"a difference of less than {size}"
+        told += f" In the other pairs {missed} may have been missed ({power:.0f} % power)."
     return told
 
 

@@ -158,7 +158,7 @@ def _panel(
     return Panel(
         title,
         like,
-        Markup(bar_chart(drawn, title=title, axis=of.lower())),
+        Markup(bar_chart(drawn, title=title, axis=of.lower(), rows=noun.lower())),
         (noun, of, "%"),
         with_shares(shown[:MOST_ROWS], total),
         note,
@@ -195,7 +195,7 @@ def nested_panel(
     return Panel(
         title,
         like,
-        Markup(bar_chart(drawn[: 3 * MOST_BARS], title=title, axis=head[2].lower())),
+        Markup(bar_chart(drawn[: 3 * MOST_BARS], title=title, axis=head[2].lower(), rows=head[0].lower())),
         (*head, "%") if has_parts else (head[0], head[2], "%"),
         tuple(rows[:MOST_ROWS]),
         note,
@@ -307,7 +307,7 @@ def kind_panels(found: DatasetNumbers) -> list[Panel]:
             Panel(
                 title,
                 "MT-Video-Bench figure 3",
-                Markup(bar_chart(drawn, title=f"{title} by expected reply", axis="items")),
+                Markup(bar_chart(drawn, title=f"{title} by expected reply", axis="items", rows="reply")),
                 ("Reply", "Items", "%"),
                 with_shares(rows, found.expected.total()),
                 note=f"{format_number(found.expected.total() / found.checklists)} items a checklist on average "
@@ -337,7 +337,9 @@ def _question_types(found: DatasetNumbers) -> Panel:
     return Panel(
         "Question types",
         "VDAct figure 2b",
-        Markup(bar_chart(rows[:MOST_BARS], title="Share of questions with each type", axis="questions, %")),
+        Markup(
+            bar_chart(rows[:MOST_BARS], title="Share of questions with each type", axis="questions, %", rows="type")
+        ),
         ("Type", "Questions", "%", "Most frequent in"),
         tuple(
             (_with_code(titles[name], name), f"{n:,}", f"{100 * n / found.typed:.1f}", NAMED_BY_THE_PAPER.get(name, ""))
@@ -361,7 +363,12 @@ def _tags(found: DatasetNumbers) -> Panel:
     rare_ones = [row.label for row in rows if row.rare]
     named = f" Under {RARE_PERCENT:g} %: {', '.join(rare_ones)}." if rare_ones else ""
     svg = bar_chart(
-        rows, title="Share of questions with each of 19 tags", axis="questions, %", bound=RARE_PERCENT, bound_name="5 %"
+        rows,
+        title="Share of questions with each of 19 tags",
+        axis="questions, %",
+        rows="tag",
+        bound=RARE_PERCENT,
+        bound_name="5 %",
     )
     return Panel(
         "CogME's tags",
@@ -385,7 +392,11 @@ def activity_panels(found: DatasetNumbers) -> list[Panel]:
         Panel(
             "Activities by category and position",
             "VDAct figure 2a",
-            Markup(bar_chart(drawn, title="Activities of each category, at any position", axis="activities")),
+            Markup(
+                bar_chart(
+                    drawn, title="Activities of each category, at any position", axis="activities", rows="category"
+                )
+            ),
             ("Category", *heads),
             tuple((name, *(f"{n:,}" for n in counts)) for name, counts in placed.items()),
             note=found.graphs.placed.source,

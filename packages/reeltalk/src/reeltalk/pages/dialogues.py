@@ -5,7 +5,7 @@ Each script has a part of the rows as JSON and passes it to `shards.js`.
 
 The address of the page to find turns sets its filters, after `#` or `?`:
 `turns.html#show=wrong&model=NAME&label=VOCABULARY:LABEL&task=TASK&q=WORDS`. `show` is a value of the page's first list,
-such as `wrong`, `right`, `failed` or `unscored`.
+such as `wrong`, `right`, `unread`, `failed` or `unscored`; `v` is a video, and `sort` is `apart`, `low` or `high`.
 """
 
 import json
@@ -322,7 +322,7 @@ def write_finder(site: Site) -> None:
         "words": found.words.close(),
         "units": len(units),
         "count": turns,
-        "models": [[printable(model.name), model.floor is not None] for model in board.models],
+        "models": [[printable(model.name), model.competes] for model in board.models],
     }
     write_text(site.folder / FOLDER / "finder.js", f'reeltalk.put("finder",{script_json(told)});\n')
     write_static(site.folder, ["browser.css", "shards.js", "turns.js"])
@@ -337,7 +337,8 @@ def write_finder(site: Site) -> None:
         total=turns,
         right=round(100 * RIGHT),
         title_of_vocabulary=title_of_vocabulary,
-        several=len([model for model in board.models if model.floor is None]) > 1,
+        several=len(board.models) > 1,
+        rivals=sum(model.competes for model in board.models) or len(board.models),
     )
 
 

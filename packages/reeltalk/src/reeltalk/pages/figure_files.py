@@ -15,6 +15,8 @@ from reeltalk.store.text_tables import escape_markdown, markdown_code
 
 FigureFormat = Literal["svg", "pdf", "png"]
 FIGURE_FORMATS: Final[tuple[FigureFormat, ...]] = ("svg", "pdf", "png")
+PAPER_FIGURES: Final[tuple[FigureFormat, ...]] = ("svg", "pdf")
+"""Formats unless others are asked for."""
 FIGURE_NAMES: Final[dict[FigureFormat, str]] = {"svg": "SVG", "pdf": "PDF", "png": "PNG"}
 SCALE: Final = 2.0
 """Pixels of a PNG per unit of its figure."""
@@ -31,31 +33,27 @@ class FigureFile:
     signatures: tuple[str, ...] = ()
 
 
-def write_figure(svg: str, path: Path, *, title: str = "") -> None:
-    """Write a figure as a file; equal figures give equal bytes.
+def figure_bytes(svg: str, format: FigureFormat, title: str = "") -> bytes:
+    """A figure as a file; equal figures give equal bytes.
 
     Args:
         svg: The drawing from a page.
-        path: The file; its extension, `.svg`, `.pdf` or `.png`, selects the format. A PNG has two pixels per unit.
+        format: A PNG has two pixels per unit.
         title: Its title; by default the drawing's own label.
 
     Raises:
-        ValueError: The extension is unknown, or the drawing has no `viewBox`.
+        ValueError: The drawing has no `viewBox`.
     """
-    format = path.suffix.removeprefix(".")
-    if format not in FIGURE_FORMATS:
-        raise ValueError(f"{path.name} must end with .svg, .pdf or .png")
     found = standalone(svg, title)
     if format == "svg":
-        path.write_text(found + "\n", encoding="utf-8", newline="\n")
-        return
+        return f"{found}\n".encode()
     import vl_convert
 
-    if format == "png":
-        white = '</title><rect width="100%" height="100%" fill="#fff"/>'
-        path.write_bytes(vl_convert.svg_to_png(found.replace("</title>", white, 1), scale=SCALE))
-    else:
-        path.write_bytes(_in_order(vl_convert.svg_to_pdf(found), html.unescape(_title(found))))
+    if format == "pdf":
+        return _in_order(vl_convert.svg_to_pdf(found), html.unescape(_title(found)))
+    white = '</title><rect width="100%" height="100%" fill="#fff"/>'
+    drawn: bytes = vl_convert.svg_to_png(found.replace("</title>", white, 1), scale=SCALE)
+    return drawn
 
 
 def write_figures(
@@ -77,7 +75,7 @@ def write_figures(
         links = []
         for format in formats:
             path = folder / f"{figure.file}.{format}"
-            write_figure(figure.svg, path, title=figure.title)
+            path.write_bytes(figure_bytes(figure.svg, format, figure.title))
             links.append(f"[{FIGURE_NAMES[format]}]({path.name})")
         lines += [f"## {escape_markdown(figure.title)}", "", " · ".join(links), ""]
         if "pdf" in formats and (lacking := unprintable(figure.svg)):

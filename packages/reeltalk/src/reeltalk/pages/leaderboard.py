@@ -1,15 +1,21 @@
 """The first page of a report on runs: the standings. Also the leaderboard as JSON, CSV, LaTeX or Markdown."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, metric_kind, metric_title
+import numpy as np
+from markupsafe import Markup
+
+from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, items_of, metric_kind, metric_title
 from reeltalk.analysis.estimates import quantity_of
 from reeltalk.analysis.finder import TurnPlaces
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard, format_reasons
+from reeltalk.analysis.next_steps import next_steps
 from reeltalk.analysis.reader_error import reader_errors
 from reeltalk.analysis.standings import (
+    ROLES,
     Standing,
     Standings,
     WeakType,
@@ -17,14 +23,17 @@ from reeltalk.analysis.standings import (
     type_vocabulary,
     worst_types,
 )
-from reeltalk.analysis.table_files import TableFile, render_rows
+from reeltalk.analysis.table_files import Quantity, TableCell, TableFile, render_rows
+from reeltalk.analysis.turn_scores import RIGHT as RIGHT_ABOVE
 from reeltalk.analysis.values import metric_heading
 from reeltalk.judge.protocol import measure_note, needs_model
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.pages.breakdowns import judge_name
 from reeltalk.pages.comparisons import compare_all
 from reeltalk.pages.looking import separate_controls
+from reeltalk.pages.plots import draw_leaderboard
 from reeltalk.pages.site import Page, Site, write_static
+from reeltalk.pages.telling_turns import telling_turns
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import SUMMARY_FIELDS, Run
 from reeltalk.store.text_tables import write_csv
@@ -33,6 +42,8 @@ PAGE: Final = "index.html"
 
 
 STYLE: Final = "leaderboard.css"
+FAILS_SHOWN: Final = 3
+"""Models whose wrong turns are counted."""
 RIGHT: Final = "right-wrong"
 """What the turn finder is told to show: turns that one model gets right and another one wrong."""
 
@@ -113,26 +124,52 @@ def write_leaderboard(site: Site) -> None:
     standings = find_standings(board, compared=compare_all(site))
     leading = next((row for row in standings.models if row.value is not None), standings.leading)
     weak: list[WeakLink] = []
-    if leading is not None and standings.headline is not None:
+    fails = _wrong_turns(site, standings.models or ([leading] if leading is not None else []))
+    if fails and standings.headline is not None:
+        # A model that fails nowhere has no weak types.
+        leading = next((row for row, wrong, _ in fails if wrong), fails[0][0])
         found = worst_types(board, leading.index, standings.headline.metric)
         weak = [WeakLink(one, _turns_of(site, leading.index, one)) for one in found]
     write_static(site.folder, [STYLE])
     site.render(
         PAGE,
         PAGE,
+        for_papers=_for_papers(site, standings) if standings.headline is not None else None,
         drawn=draw_standings(standings),
         standings=standings,
         leading=leading,
         weak=weak,
         judged=_judge_lines(site, standings),
         ledger=_ledger_lines(board, standings),
-        unread=[line for line in standings.warnings if "could not be read" in line],
+        steps=next_steps(
+            standings,
+            bench=None if site.benchmark is None else site.benchmark.path,
+            judge=next(filter(None, map(judge_name, board.models)), None),
+            rated=site.calibration is not None,
+            turns=len(site.turns.videos),
+        ),
+        told=telling_turns(site, standings),
+        fails=fails,
         turns=len(site.turns.videos),
         dialogues=len(site.dialogues),
         videos=len(site.dialogues.videos),
         calibrated=site.calibration is not None,
-        compared=any(page.file == "comparisons.html" for page in site.pages),
     )
+
+
+def _wrong_turns(site: Site, rows: Sequence[Standing]) -> list[tuple[Standing, int, int]]:
+    """The first models, each with its number of wrong turns and of all with a score."""
+    credit = site.turns.credit
+    counts = [(row, int((credit[:, row.index] <= RIGHT_ABOVE).sum())) for row in rows[:FAILS_SHOWN]]
+    known = np.isfinite(credit).sum(axis=0)
+    return [(row, wrong, int(known[row.index])) for row, wrong in counts if known[row.index]]
+
+
+def _for_papers(site: Site, standings: Standings) -> Markup:
+    """The standings as a figure, with links to its files and to those of their table."""
+    table = standings_table(standings)
+    figure = site.figure(PAGE, "leaderboard", draw_leaderboard(standings, table.title), table.title, table.signatures)
+    return figure + site.table_file(PAGE, "leaderboard", table)
 
 
 def _turns_of(site: Site, index: int, weak: WeakType) -> str:
@@ -235,8 +272,48 @@ def _as_csv(board: Leaderboard) -> str:
     return write_csv(fields, [[row[field] for field in fields] for row in told])
 
 
+def standings_table(found: Standings, file: str = "leaderboard") -> TableFile:
+    """Ranked models on one metric as a table for papers, by role as on the page.
+
+    Args:
+        found: The standings, with a headline.
+        file: The table's name.
+    """
+    board, metric = found.board, found.headline.metric if found.headline is not None else ""
+    due = Counter(row.cell.row.n for row in found.rows if row.cell is not None and row.role == "model")
+    usual = next(iter(due.most_common(1)), (0, 0))[0]
+
+    def cells(row: Standing) -> tuple[TableCell, ...]:
+        range_ = "" if row.ranks is None or row.ranks[0] == row.ranks[1] else f" ({row.ranks[0]}–{row.ranks[1]})"
+        value = quantity_of(usual, row.cell)
+        if isinstance(value, Quantity):
+            value = replace(value, may_equal_best=False)
+        lead = None
+        if (above := row.above) is not None and above.difference is not None:
+            ends = (above.difference, above.low, above.high)
+            lead = Quantity(*ends, metric=metric, signed=True, videos=above.videos)
+        turns = row.cell.row.n if row.cell is not None else 0
+        return ("–" if row.rank is None else f"{row.rank}{range_}", row.title, value, lead, turns, row.unscored)
+
+    heading = metric_heading(metric) + (" †" if metric in board.mixed else "")
+    header = ("Rank", "Model", heading, "Over the best baseline without video", items_of(metric), "unscored")
+    groups = tuple(ROLES[row.role] for row in found.rows)
+    signatures = dict.fromkeys(row.cell.row.signature for row in found.rows if row.cell is not None)
+    notes = (
+        f"{usual:,} {items_of(metric)} of {found.videos:,} videos.",
+        "Rank: one more than the number of models shown to be better; in brackets, what the paired tests leave open.",
+        *_export_notes(board, frozenset([metric])),
+    )
+    title = f"Models by {metric_title(metric)}"
+    rows = tuple(map(cells, found.rows))
+    return TableFile(file, title, header, rows, tuple(signatures), notes, groups, columns_printed=(0, 1, 2))
+
+
 def _table_file(board: Leaderboard) -> TableFile:
-    """Judged headlines with their columns for official scripts and floors, and text metrics."""
+    """The standings; of runs without a metric that ranks models, all text metrics."""
+    found = find_standings(board)
+    if found.headline is not None:
+        return standings_table(found)
     metrics = [column.metric for column in (*board.judged, *board.texts)] or board.metrics
     rows = [
         (
@@ -248,15 +325,16 @@ def _table_file(board: Leaderboard) -> TableFile:
     ]
     titles = [metric_heading(metric) + (" †" if metric in board.mixed else "") for metric in metrics]
     notes = _export_notes(board, frozenset(metrics))
-    return TableFile(PAGE, "Leaderboard", ("Model", *titles, "Turns"), tuple(rows), tuple(board.signatures), notes)
+    return TableFile(
+        "leaderboard", "Leaderboard", ("Model", *titles, "Turns"), tuple(rows), tuple(board.signatures), notes
+    )
 
 
 def _export_notes(board: Leaderboard, shown: frozenset[str]) -> tuple[str, ...]:
     notes = []
-    for mixed, parts in board.mixed_together:
+    for mixed, _ in board.mixed_together:
         if named := [metric_title(metric) for metric in mixed if metric in shown]:
-            differ = f"signatures differ in {', '.join(parts)}"
-            notes.append(f"† Not comparable between models, as {differ}: {', '.join(named)}.")
+            notes.append(f"† Not comparable between models: {', '.join(named)}. {board.why_mixed(mixed[0])}")
     for line in board.unscored:
         if line.metric in shown:
             models = board.naming(line.models)

@@ -363,5 +363,6 @@ def _figure(site: Site, name: str, looking: ControlResults, table: ControlTable)
         if one.difference is not None and (drawn := _drawn(one))
     ]
     title = f"{name}, {table.title}: own pictures minus each control"
-    svg = charts.interval_chart(marks, title=title, axis="own pictures minus control", line=0.0, few=FEW)
+    axis, rows = "own pictures minus control", BY_TITLES[table.by].removeprefix("By ")
+    svg = charts.interval_chart(marks, title=title, axis=axis, line=0.0, few=FEW, rows=rows)
     return site.figure(FILE, f"{name}-{table.title}", svg, title)

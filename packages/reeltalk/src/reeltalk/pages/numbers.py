@@ -32,7 +32,7 @@ def write_numbers(site: Site) -> None:
         few_turns=FEW,
         most_bands=charts.MOST_BANDS,
         few_videos=few_videos_warning([board.clusters]),
-        mixed=[(_families(metrics), parts) for metrics, parts in board.mixed_together],
+        mixed=[(_families(metrics), board.why_mixed(metrics[0])) for metrics, _ in board.mixed_together],
         whisker_figures={metric: _whiskers(site, metric) for metric in board.plotted},
         leading=leading,
         leading_figure=Markup(turn_curves(board, leading)) if leading else None,
@@ -83,8 +83,8 @@ def _tables(site: Site) -> dict[str, object]:
 
 def _notes(board: Leaderboard, metrics: Sequence[str]) -> list[str]:
     notes = [
-        f"Not comparable between models, as signatures differ in {', '.join(parts)}: {', '.join(_families(found))}."
-        for mixed, parts in board.mixed_together
+        f"Not comparable between models: {', '.join(_families(found))}. {board.why_mixed(mixed[0])}"
+        for mixed, _ in board.mixed_together
         if (found := [metric for metric in mixed if metric in metrics])
     ]
     return notes + [

@@ -3,20 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from reeltalk.analysis.columns import metric_title
 from reeltalk.analysis.estimates import FEW
 from reeltalk.analysis.leaderboard import build_leaderboard
-from reeltalk.analysis.standings import find_standings
+from reeltalk.analysis.standings import TYPES_OF_QUESTIONS, Standings, find_standings
 from reeltalk.analysis.values import metric_heading
 from reeltalk.errors import SettingError
 from reeltalk.pages.charts import Mark, estimate_of, interval_chart, on_paper
+from reeltalk.pages.figure_files import FIGURE_FORMATS, figure_bytes
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.runs import Run
-
-BY: Final = ("question_type", "task", "skill", "kind", "form")
-"""Groups of a profile, the first that a run has."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,17 +35,11 @@ class Plot:
         Raises:
             SettingError: The path has another ending.
         """
-        import vl_convert
-
         path = Path(path)
-        writers = {
-            ".svg": str.encode,
-            ".png": lambda svg: vl_convert.svg_to_png(svg, scale=2),
-            ".pdf": vl_convert.svg_to_pdf,
-        }
-        if path.suffix not in writers:
-            raise SettingError(f"{path}: a figure is saved as {', '.join(writers)}")
-        write_bytes(path, writers[path.suffix](self.svg))
+        format = next((known for known in FIGURE_FORMATS if path.suffix == f".{known}"), None)
+        if format is None:
+            raise SettingError(f"{path}: a figure is saved as .{', .'.join(FIGURE_FORMATS)}")
+        write_bytes(path, figure_bytes(self.svg, format, self.title))
 
 
 def plot_leaderboard(runs: Sequence[Run]) -> Plot:
@@ -60,12 +51,27 @@ def plot_leaderboard(runs: Sequence[Run]) -> Plot:
     found = find_standings(build_leaderboard(list(runs)))
     if found.headline is None:
         raise SettingError("no metric ranks these models: judge their answers with 'reeltalk judge'")
-    metric = found.headline.metric
-    marks = [
-        Mark(row.index, row.title, estimate_of(row.cell.row, metric) if row.cell is not None else None)
+    title = f"{metric_title(found.headline.metric)} on {found.videos:,} videos"
+    return _plot(title, draw_leaderboard(found, title))
+
+
+def draw_leaderboard(found: Standings, title: str) -> str:
+    """The models of standings on the metric that ranks them, by their names, with intervals; empty without a value."""
+    metric = found.headline.metric if found.headline is not None else ""
+    names = [
+        shorten_middle(row.title) + (f" ({row.role})" if row.role not in ("model", row.title) else "")
         for row in found.rows
     ]
-    return _plot(marks, f"{metric_title(metric)} on {found.videos:,} videos", metric_heading(metric))
+    marks = [
+        Mark(row.index, name, estimate_of(row.cell.row, metric) if row.cell is not None else None, row=name)
+        for row, name in zip(found.rows, names, strict=True)
+    ]
+    return interval_chart(marks, title=title, axis=metric_heading(metric), few=FEW)
+
+
+def shorten_middle(name: str, most: int = 25) -> str:
+    """A name that differs from others of its family at its beginning or its end, for the labels of an axis."""
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[-most // 2 + 1 :]}"
 
 
 def plot_profile(run: Run, by: str | None = None) -> Plot:
@@ -73,7 +79,7 @@ def plot_profile(run: Run, by: str | None = None) -> Plot:
 
     Args:
         run: The run.
-        by: Key of the groups, as in `Run.groups`; by default the first of `BY` that the run has.
+        by: Key of the groups, as in `Run.groups`; by default the first type of question that the run has.
 
     Raises:
         SettingError: The run has no such groups with a value.
@@ -82,7 +88,7 @@ def plot_profile(run: Run, by: str | None = None) -> Plot:
     headline = find_standings(board).headline
     rows = [row for row in run.groups() if headline is not None and row.metric == headline.metric]
     keys = {row.by for row in rows if row.value is not None}
-    chosen = by or next((key for key in BY if key in keys), None)
+    chosen = by or next((key for key in TYPES_OF_QUESTIONS if key in keys), None)
     if headline is None or chosen not in keys:
         raise SettingError(
             f"the run has no values by {by or 'type of question'}; it has {', '.join(sorted(keys)) or 'no groups'}"
@@ -93,12 +99,12 @@ def plot_profile(run: Run, by: str | None = None) -> Plot:
         for row in rows
         if row.by == chosen and row.model in places
     ]
-    title = f"{metric_title(headline.metric)} by {str(chosen).replace('_', ' ')}"
-    return _plot(marks, title, metric_heading(headline.metric))
+    groups = str(chosen).replace("_", " ")
+    title = f"{metric_title(headline.metric)} by {groups}"
+    return _plot(title, interval_chart(marks, title=title, axis=metric_heading(headline.metric), few=FEW, rows=groups))
 
 
-def _plot(marks: Sequence[Mark], title: str, axis: str) -> Plot:
-    svg = interval_chart(marks, title=title, axis=axis, few=FEW)
+def _plot(title: str, svg: str) -> Plot:
     if not svg:
         raise SettingError(f"{title}: no model has a value")
     return Plot(title, on_paper(svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))

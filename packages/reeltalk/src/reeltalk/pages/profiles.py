@@ -113,13 +113,14 @@ def draw_radars(site: Site, models: Sequence[int], page: str) -> list[tuple[str,
     drawn = []
     for title, tags in COMPONENTS:
         marks = [
-            Mark(index, site.board.models[index].name, value, row=tag, told=f"{value}, n = {value.n:,}")
+            Mark(index, site.board.models[index].name, value, row=tag, told=f"{value}, n = {value.n:,}",
+                 hollow=not (site.board.models[index].competes or site.board.models[index].floor))
             for index in models
             for tag in tags
             if (value := site.profiles[index].weighted[tag]) is not None
-        ]
+        ]  # fmt: skip
         words = f"Achievement by {title.lower()} in per cent, a polygon for each model"
-        svg = radar_chart(marks, {tag: _note(often[tag]) for tag in tags}, title=words)
+        svg = radar_chart(marks, {tag: _note(often[tag]) for tag in tags}, title=words, values="achievement, %")
         if svg:
             signatures = signatures_of(site, models)
             drawn.append((title, site.figure(page, f"radar-{title.lower()}", svg, words, signatures)))
@@ -143,7 +144,9 @@ def draw_rare(site: Site, index: int, page: str) -> Markup:
     ]  # fmt: skip
     title = f"Achievement of {site.board.models[index].name} at each tag, the rarest first"
     overall = mine.overall.value if mine.overall is not None else None
-    svg = interval_chart(marks, title=title, axis="achievement, %", line=overall, few=FEW)
+    svg = interval_chart(
+        marks, title=title, axis="achievement, %", line=overall, few=FEW, rows="tag, share of questions"
+    )
     name = f"rare-tags-{key_of(index).lower()}"
     return site.figure(page, name, svg, title, signatures_of(site, [index]))
 
@@ -239,13 +242,13 @@ def floor_model(site: Site, *, beside: int | None = None) -> int | None:
 
 
 def shown_models(site: Site) -> list[int]:
-    """The models of the radars: all that have a profile, or the best and the floor if there are many."""
+    """The models of the radars: all that have a profile, or if there are many the best, those that compete first."""
     scored = [index for index, mine in enumerate(site.profiles) if mine.overall is not None]
     if len(scored) <= MOST_POLYGONS:
         return scored
     floor = floor_model(site)
     models = [index for index in scored if site.board.models[index].floor is None] or scored
-    models.sort(key=lambda index: (-_overall(site, index), index))
+    models.sort(key=lambda index: (not site.board.models[index].competes, -_overall(site, index), index))
     kept = models[: MOST_POLYGONS - (floor is not None and floor not in models)]
     return sorted({*kept, *([floor] if floor is not None else [])})
 

@@ -88,10 +88,12 @@ class ReportSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    figures: tuple[FigureFormat, ...] = ()
-    """File formats of figures; every figure is also written below `figures/`."""
-    tables: tuple[TablesFormat, ...] = ()
-    """File formats of tables; every table is also written below `tables/`."""
+    figures: tuple[FigureFormat, ...] | None = None
+    """File formats of figures; every figure is also written below `figures/`. By default only those that a paper uses,
+    as SVG and PDF."""
+    tables: tuple[TablesFormat, ...] | None = None
+    """File formats of tables; every table is also written below `tables/`. By default only those that a paper uses, as
+    LaTeX and CSV."""
     about: dict[str, ModelAbout] = Field(default_factory=dict)
     """Facts about models, by their names in the runs."""
     published: tuple[str, ...] = ()

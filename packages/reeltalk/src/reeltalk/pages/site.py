@@ -3,12 +3,12 @@
 import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from types import CodeType
-from typing import Final
+from typing import Final, TypeVar
 
 from jinja2 import (
     BaseLoader,
@@ -28,9 +28,16 @@ from reeltalk.analysis.columns import items_of, metric_kind, metric_title, n_ite
 from reeltalk.analysis.dialogues import BenchmarkContext, RunDialogues, limit_text
 from reeltalk.analysis.finder import Finder, make_finder
 from reeltalk.analysis.leaderboard import Leaderboard, key_of
-from reeltalk.analysis.profiles import ModelProfile, model_profiles
-from reeltalk.analysis.standings import group_title
-from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_table_files
+from reeltalk.analysis.profiles import COMPONENTS, ModelProfile, model_profiles
+from reeltalk.analysis.standings import TYPES_OF_QUESTIONS, group_title, headline_metric
+from reeltalk.analysis.table_files import (
+    PAPER_TABLES,
+    TABLE_ENDINGS,
+    TABLE_NAMES,
+    TableCell,
+    TableFile,
+    write_table_files,
+)
 from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
 from reeltalk.analysis.values import (
     few_mark,
@@ -43,7 +50,7 @@ from reeltalk.analysis.values import (
 )
 from reeltalk.metrics.uncertainty import INTERVAL
 from reeltalk.pages import charts
-from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
+from reeltalk.pages.figure_files import FIGURE_NAMES, PAPER_FIGURES, FigureFile, write_figures
 from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
 from reeltalk.schema.runs import Control
@@ -53,6 +60,7 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
 
 STATIC: Final = ("style.css", "page.js")
+F = TypeVar("F", bound=str)
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ class Site:
     pages: tuple[Page, ...] = ()
     environment: Environment = field(default_factory=lambda: make_environment())
     figure_files: dict[str, FigureFile] = field(default_factory=dict)
-    """The figures to write as files, by file name; empty if no files are requested."""
+    """The figures to write as files, by file name."""
     table_files: dict[str, TableFile] = field(default_factory=dict)
     memory: dict[str, object] = field(default_factory=dict)
     """Results that a page computes in `applies` and uses again when it is written."""
@@ -140,7 +148,7 @@ class Site:
         title: str,
         signatures: Iterable[str] = (),
     ) -> Markup:
-        """Return a figure for its page, and note it for the figure files if these are requested.
+        """Return a figure for its page, and note it for the figure files if it is one of them.
 
         Args:
             page: The file with the figure, such as `index.html` or `models/a.html`.
@@ -152,14 +160,13 @@ class Site:
         Returns:
             The drawing, followed by links to the files.
         """
-        if not svg or not self.settings.figures:
+        formats = self._formats(self.settings.figures, PAPER_FIGURES, page, name)
+        if not svg or not formats:
             return Markup(svg)
         file = _free(_file_of(page, name), self.figure_files)
         found = tuple(dict.fromkeys(signatures))
         self.figure_files[file] = FigureFile(file, title, svg, found)
-        links = [
-            (FIGURE_NAMES[format], f"{_root(page)}figures/{file}.{format}", title) for format in self.settings.figures
-        ]
+        links = [(FIGURE_NAMES[format], f"{_root(page)}figures/{file}.{format}", title) for format in formats]
         return Markup(svg) + _links(links)
 
     def table(
@@ -172,8 +179,10 @@ class Site:
         signatures: Iterable[str] = (),
         *,
         notes: Sequence[str] = (),
+        columns_printed: Sequence[int] = (),
+        rows_printed: Sequence[int] = (),
     ) -> Markup:
-        """Note a table for the table files, if these are requested.
+        """Note a table for the table files, if it is one of them.
 
         Args:
             page: The file with the table.
@@ -183,21 +192,49 @@ class Site:
             title: Its title.
             signatures: Signatures of its numbers, from `signatures_of`.
             notes: Sentences below it, each with a full stop.
+            columns_printed: Places of the columns that LaTeX has; all by default.
+            rows_printed: Places of the rows that LaTeX has; all by default.
 
         Returns:
-            Links to the files, to show below the table; empty if none are requested.
+            Links to the files, to show below the table; empty if there are none.
         """
-        if not self.settings.tables:
+        found = TableFile("", title, tuple(header), tuple(map(tuple, rows)), tuple(dict.fromkeys(signatures)))
+        columns, kept = tuple(columns_printed), tuple(rows_printed)
+        found = replace(found, notes=tuple(notes), columns_printed=columns, rows_printed=kept)
+        return self.table_file(page, name, found)
+
+    def table_file(self, page: str, name: str, found: TableFile) -> Markup:
+        """As `table`, of a table that has everything but the name of its file."""
+        formats = self._formats(self.settings.tables, PAPER_TABLES, page, name)
+        if not formats:
             return Markup()
         file = _free(_file_of(page, name), self.table_files)
-        self.table_files[file] = TableFile(
-            file, title, tuple(header), tuple(map(tuple, rows)), tuple(dict.fromkeys(signatures)), tuple(notes)
+        self.table_files[file] = replace(found, file=file)
+        return _links(
+            (TABLE_NAMES[format], f"{_root(page)}tables/{file}.{TABLE_ENDINGS[format]}", found.title)
+            for format in formats
         )
-        links = [
-            (TABLE_NAMES[format], f"{_root(page)}tables/{file}.{TABLE_ENDINGS[format]}", title)
-            for format in self.settings.tables
-        ]
-        return _links(links)
+
+    def _formats(self, asked: tuple[F, ...] | None, usual: tuple[F, ...], page: str, name: str) -> tuple[F, ...]:
+        """The formats of a figure or a table: those asked for of all, else the usual ones of what a paper uses."""
+        if asked is not None:
+            return asked
+        return usual if (page, name) in self.in_papers else ()
+
+    @cached_property
+    def in_papers(self) -> frozenset[tuple[str, str]]:
+        """Pages and names of the figures and tables that papers use, about six, by the metric that ranks models."""
+        headline = headline_metric(self.board)
+        metric = headline.metric if headline is not None else next(iter(self.board.plotted), "")
+        grouped = {row.by.split(".")[-1]: row.by for run, _ in self.board.runs for row in run.groups()}
+        by = next((grouped[by] for by in TYPES_OF_QUESTIONS if by in grouped), "")
+        return frozenset(
+            {
+                ("index.html", "leaderboard"), ("breakdowns.html", f"{by}-{metric}"), ("along.html", metric),
+                ("comparisons.html", metric),
+                *(("profiles.html", f"radar-{title.lower()}") for title, _ in COMPONENTS),
+            }
+        )  # fmt: skip
 
     def signatures_of(self, *metrics: str, models: Sequence[int] | None = None) -> list[str]:
         """Signatures of the numbers of some metrics, each once.
@@ -214,9 +251,11 @@ class Site:
         """Write the figures and tables of all pages as files. Call it after all pages are written."""
         if self.figure_files:
             key = [f"{key_of(index)}: {model.name}" for index, model in enumerate(self.board.models)]
-            write_figures(self.folder / "figures", list(self.figure_files.values()), self.settings.figures, key=key)
+            figures = PAPER_FIGURES if self.settings.figures is None else self.settings.figures
+            write_figures(self.folder / "figures", list(self.figure_files.values()), figures, key=key)
         if self.table_files:
-            write_table_files(self.folder / "tables", list(self.table_files.values()), self.settings.tables)
+            tables = PAPER_TABLES if self.settings.tables is None else self.settings.tables
+            write_table_files(self.folder / "tables", list(self.table_files.values()), tables)
 
 
 @dataclass(frozen=True)
@@ -375,7 +414,7 @@ def _root(page: str) -> str:
 
 def _file_of(page: str, name: str) -> str:
     """A file name that is safe on every system."""
-    words = f"{page.removesuffix('.html')}-{name}".lower()
+    words = f"{page.removesuffix('.html').removeprefix('index')}-{name}".lower()
     return re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:100] or "unnamed"
 
 

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Final
 
+from reeltalk.errors import MissingToolError
 from reeltalk.parallel.executor import Call, Failure, FailureKind, Outcome
 
 THREADS_OF_LIBRARIES: Final = dict.fromkeys(
@@ -46,8 +47,10 @@ def limit_memory(memory_bytes: int) -> None:
     """Let this process take this much more address space, and write no core dump when it dies."""
     with open("/proc/self/statm", encoding="ascii") as stream:
         mapped_bytes = int(stream.read().split()[0]) * resource.getpagesize()
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (mapped_bytes + memory_bytes, most))
+    allowed, most = resource.getrlimit(resource.RLIMIT_AS)
+    # A shell or the scheduler of a cluster may have set a limit that is lower.
+    limits = [mapped_bytes + memory_bytes, *(one for one in (allowed, most) if one != resource.RLIM_INFINITY)]
+    resource.setrlimit(resource.RLIMIT_AS, (min(limits), most))
     # A crash is an expected outcome here, so no core dump is written.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -73,7 +76,8 @@ def run_call(function: str, argument: str, memory_bytes: int) -> str:
     try:
         work = find(function)
     except Exception as error:
-        return json.dumps({"missing": f"{type(error).__name__}: {error}"})
+        kind = "unready" if isinstance(error, ImportError | MemoryError | OSError) else "missing"
+        return json.dumps({kind: f"{type(error).__name__}: {error}"})
     try:
         limit_memory(memory_bytes)
         return json.dumps({"result": work(json.loads(argument))})
@@ -89,8 +93,11 @@ def read_outcome(function: str, answer: str) -> Outcome:
 
     Raises:
         RuntimeError: There is no such function.
+        MissingToolError: A library that it needs cannot be loaded, for want of memory or files.
     """
     found: dict[str, Any] = json.loads(answer)
+    if "unready" in found:
+        raise MissingToolError(f"a process that reads videos cannot begin: {found['unready']}{_shell_limit()}")
     if "missing" in found:
         raise RuntimeError(f"{function} cannot be called: {found['missing']}")
     return Failure(FailureKind(found["failure"]), found["detail"]) if "failure" in found else found["result"]
@@ -103,4 +110,12 @@ def failed_answer(failure: Failure) -> str:
 
 def out_of_memory(call: Call) -> Failure:
     """The failure of a call that took more memory than it may."""
-    return Failure(FailureKind.MEMORY, f"it needs more than {call.limits.memory_bytes >> 20} MiB of memory")
+    return Failure(
+        FailureKind.MEMORY, f"it needs more than {call.limits.memory_bytes >> 20} MiB of memory{_shell_limit()}"
+    )
+
+
+def _shell_limit() -> str:
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    said = f"; this shell allows each process {allowed >> 20} MiB in all: see 'ulimit -v'"
+    return "" if allowed == resource.RLIM_INFINITY else said

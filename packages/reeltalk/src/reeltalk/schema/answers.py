@@ -83,6 +83,8 @@ class PlayDetails(BaseModel):
     completion_tokens: Annotated[int, Field(ge=0)] | None = None
     memory_bytes: Annotated[int, Field(ge=0)] | None = None
     """Size of the model's cache of keys and values when it answered, if it is known."""
+    cut_off: bool = False
+    """True if the answer ended at the longest reply that was allowed."""
     cached: bool = False
     """True if the reply was kept from an earlier run."""
     served_model: str | None = None

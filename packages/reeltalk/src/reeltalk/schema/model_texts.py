@@ -13,11 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from reeltalk.schema.long_texts import shortened
+
 FORMS: Final = Path(__file__).parent / "model_texts.toml"
 THOUGHT_ALONE: Final = "the model thought aloud and gave no answer"
 """Why a reply with a thought alone is a failed turn."""
-LONGEST: Final = 20_000
-"""Characters of an answer that are read."""
 LONGEST_ANNOUNCED: Final = 1_000
 """Characters after `Final answer:` that may be the answer."""
 
@@ -26,7 +26,7 @@ _NO_WIDTH: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\uf
 _STYLED: Final = re.compile("[\uff01-\uff5e\u2460-\u249b\u24b6-\u24ff\U0001d400-\U0001d7ff\U0001f130-\U0001f149]")
 _BOX: Final = re.compile(r"<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|\Z)", re.S)
 _ANSWER_TAG: Final = re.compile(r"<\s*(answer|final_answer|response|output)\s*>(.*?)(?:<\s*/\s*\1\s*>|\Z)", re.S | re.I)
-_BOXED: Final = re.compile(r"\$*\\+boxed\s*\{\s*((?:[^{}]|\{[^{}]*\})*)\}\$*")
+_BOXED: Final = re.compile(r"(?<!\$)\$*\\+boxed\s*\{\s*((?:[^{}]|\{[^{}]*\})*)\}\$*")
 _LATEX: Final = re.compile(
     r"\\+(?:text|textbf|mathrm|mathbf|textit|mathit)\s*\{([^{}]*)\}|\\[()\[\]]|\$\$?(?=\S)|(?<=\S)\$\$?"
 )
@@ -64,6 +64,8 @@ def without_thoughts(text: str) -> str:
         text: A reply as it came.
     """
     forms = _forms()
+    if (begun := forms["next_turn"].search(text)) is not None and any(map(str.isalnum, text[: begun.start()])):
+        text = text[: begun.start()]
     for opened, closed in forms["thoughts"]:
         ends = list(closed.finditer(text))
         if ends:
@@ -89,7 +91,7 @@ def plain_reply(text: str) -> str:
     Args:
         text: A reply as it came, with or without thoughts.
     """
-    text = plain_characters(without_thoughts(text[:LONGEST]))
+    text = plain_characters(without_thoughts(shortened(text)))
     if tags := _ANSWER_TAG.findall(text):
         text = tags[-1][1] if tags[-1][1].strip() else _ANSWER_TAG.sub("", text)
     text = _FENCE.sub("", text).strip()
@@ -211,6 +213,7 @@ def _forms() -> dict[str, Any]:
         ],
         "viewing": {**viewing, "phrases": raw["viewing"]["phrases"], "one": one_of},
         "tokens": re.compile(raw["tokens"]["pattern"], flags),
+        "next_turn": re.compile(raw["next_turn"]["pattern"], flags),
         "leads": re.compile(rf"\A\W*(?:{_either(raw['leads'])})", flags),
         "finals": re.compile(_either(raw["finals"]), flags),
         "tails": re.compile(rf"(?<=\w)(?:{_either(raw['tails'])})([.!]?)\s*\Z", flags),

@@ -63,8 +63,10 @@ EntityKey = Annotated[EntityId, Field(max_length=LONGEST_NAME), AfterValidator(c
 EventKey = Annotated[EventId, Field(max_length=LONGEST_NAME), AfterValidator(check_one_line)]
 
 Finite = Annotated[float, AfterValidator(_is_finite)]
-Seconds = Annotated[float, Field(ge=0), AfterValidator(_is_finite)]
-"""Seconds from the first presentation timestamp of the video."""
+LONGEST_S: Final = 1e12
+"""A time beyond it is none of a video, and sums of such times overflow."""
+Seconds = Annotated[float, Field(ge=0, le=LONGEST_S), AfterValidator(_is_finite)]
+"""Seconds from the first presentation timestamp of the video, at most `LONGEST_S`."""
 
 
 class Record(BaseModel):

@@ -46,7 +46,7 @@ from reeltalk.stages.run import (
     background_of,
     check_deletion,
     check_judging,
-    command_json,
+    command_to_keep,
     describe_whole_run,
     finish,
     is_run_needed,
@@ -184,7 +184,7 @@ class _Evaluation:
 
     def command(self, out: Path) -> dict[str, Any]:
         """The command, so that `reeltalk retry` can run it again."""
-        return command_json(EvaluationCommand.of(self.config, self.benchmark, self.train, out))
+        return command_to_keep(EvaluationCommand.of(self.config, self.benchmark, self.train, out), out)
 
     def run(
         self, control: Control | None, place: Path, *, overwrite: bool, before: RunReport | None, progress: Progress

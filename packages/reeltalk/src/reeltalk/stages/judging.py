@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+from reeltalk.analysis.columns import is_baseline
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.evaluation.answers import answer_sets, with_distinct_names, with_rubrics_and_keys
 from reeltalk.evaluation.checks import check_judging_settings
@@ -35,7 +36,7 @@ from reeltalk.stages.run import (
     background_of,
     check_deletion,
     check_judging,
-    command_json,
+    command_to_keep,
     current_folder_from,
     describe_whole_run,
     finish,
@@ -47,10 +48,11 @@ from reeltalk.stages.run import (
     write_command,
 )
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.consent import check_consent, named_path
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_source
 from reeltalk.store.rows import FieldValues, Rows, SpooledRows, database_errors, temporary_database
-from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run
+from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run, run_to_retry
 
 
 class AnswersToJudge:
@@ -80,6 +82,9 @@ class AnswersToJudge:
             named = run.info.settings.get("benchmark_path")
             if self.benchmark is None and isinstance(named, str) and (Path(named) / "manifest.json").is_file():
                 self.benchmark = Benchmark.open(Path(named))
+                if self.benchmark.manifest.content_hash != run.info.settings.get("benchmark"):
+                    hint = f"the run was played on another content; give --bench {named} if it is the right one"
+                    check_consent(run_to_retry(path), named_path(Path(named), base=Path(), folder=path), hint=hint)
         known = self.benchmark.stored_content() if self.benchmark else None
         self.content: Content | None = known
         whole: Content | None = None
@@ -92,10 +97,14 @@ class AnswersToJudge:
                     self._check_whole(run, info, answered[info.model])
                     if info.model in answered:
                         parts = tuple((key, value) for key, value in signed.get(info.model, ()))
-                        self._add(info.model, (str(path), info.sha256), parts)
+                        # The source says that a baseline, the oracle or people answered.
+                        source = info.source if is_baseline(info) else str(path)
+                        self._add(info.model, (source, info.sha256), parts)
                 spool.extend(run.answers() if known is None else with_rubrics_and_keys(run.answers(), known))
                 self._note_hash(path, hash_source(path / "answers.jsonl"))
                 continue
+            if not path.exists():
+                raise InputError("no such file or folder", file=path, hint="check the path")
             if format is None:
                 raise SettingError(f"{path} is no run, so --format must name its layout, as '--format vdact'")
             layout, sha256 = load_format(format), hash_source(path)
@@ -389,7 +398,8 @@ class _Judgement:
 
     def command(self, read: AnswersToJudge, out: Path) -> dict[str, Any]:
         """The command, so that `reeltalk retry` can run it again."""
-        return command_json(
+        found = named_path(read.benchmark.path, base=Path(), folder=out) if read.benchmark is not None else []
+        return command_to_keep(
             JudgementCommand(
                 folder=current_folder_from(out),
                 judging=self.judging,
@@ -400,7 +410,9 @@ class _Judgement:
                 benchmark=self.benchmark.path if self.benchmark is not None else None,
                 format=self.format,
                 beside=self.beside,
-            )
+            ),
+            out,
+            found,
         )
 
     def run(

@@ -113,7 +113,7 @@ def runs_table(*runs: Run | Path | str, format: TableFormat, settings: ReportSet
 def _refuse_settings_of_sites(settings: ReportSettings) -> None:
     if settings.human is not None:
         raise SettingError("--human compares judges of runs with people, on a site: give runs, and --format html")
-    if settings.figures or settings.tables or settings.about:
+    if settings.figures is not None or settings.tables is not None or settings.about:
         raise SettingError("--figures, --tables and --about are for a site about runs, in the format html")
     if settings.published:
         raise SettingError("--published lays numbers beside those of runs, on a site: give runs, and --format html")

@@ -47,6 +47,7 @@ from reeltalk.schema.server_address import without_user
 from reeltalk.stages.failures import Failures, asking_helps, failures_in, failures_of
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.consent import Named, mark_made, named_in_settings
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.runs import (
@@ -619,12 +620,11 @@ def current_folder_from(out: Path) -> str:
     return os.path.relpath(Path.cwd(), out.resolve())
 
 
-def command_json(command: EvaluationCommand | JudgementCommand) -> dict[str, Any]:
-    """Convert a command to JSON, without the users and passwords of addresses.
-
-    Args:
-        command: As it was given.
-    """
+def command_to_keep(
+    command: EvaluationCommand | JudgementCommand, run: Path, named: Iterable[Named] = ()
+) -> dict[str, Any]:
+    """Convert a command to JSON, without users and passwords of addresses, and mark its run with what it named."""
+    mark_made(run, [*named_in_settings(command.model_dump(), base=Path.cwd(), folder=run), *named])
     found = command.model_dump(mode="json")
     hidden = []
     for part in ("asking", "judge_model"):
@@ -642,7 +642,7 @@ def write_command(path: Path, command: Mapping[str, Any]) -> None:
 
     Args:
         path: The run's folder.
-        command: As `command_json` gave it.
+        command: As `command_to_keep` gave it.
 
     Raises:
         BenchmarkError: It cannot be written.

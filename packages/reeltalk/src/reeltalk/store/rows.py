@@ -18,7 +18,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO, Final, Generic, Self, TypeVar, overload
 
-import numpy as np
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -68,6 +67,9 @@ class _Lines:
     @cached_property
     def ends(self) -> "array[int]":
         """Place of the byte after each line."""
+        # A fifth of the time in which a command starts.
+        import numpy as np
+
         ends = array("Q")
         for descriptor, begin in zip(self.descriptors, self.starts, strict=True):
             size = 0

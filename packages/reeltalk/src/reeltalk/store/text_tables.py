@@ -7,11 +7,14 @@ These functions write lines and escape untrusted text. They do not interpret the
 import csv
 import io
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from reeltalk.schema.texts import printable
+from reeltalk.schema.texts import code_point, printable
 
+BREAK: Final = "\u200b"
+"""Invisible; a line may end here."""
 _LATEX: Final = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -19,7 +22,7 @@ _LATEX: Final = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': r"\char34{}",
     "·": r"\textperiodcentered{}",
     "≤": r"$\leq$",
     "≥": r"$\geq$",
@@ -30,12 +33,24 @@ _LATEX: Final = {
     "−": r"$-$",
     "→": r"$\rightarrow$",
     "–": "--",
+    BREAK: r"\allowbreak{}",
     **{character: "\\" + character for character in "&%$#_{}"},
+    **{
+        letter: f"$\\{name}$"
+        for letter, name in zip(
+            "αβγδκλμρστχΔΣ", "alpha beta gamma delta kappa lambda mu rho sigma tau chi Delta Sigma".split(), strict=True
+        )
+    },
 }
+_FORMULA: Final = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+"""Beginnings of a formula, also in wide characters."""
+_NUMBER: Final = re.compile(r"[+-]?[\d,]+(\.\d+)?(e[+-]?\d+)?")
+_NOT_IN_PDFLATEX: Final = re.compile("[^ -~¡-ž‐–—‘’“”†•…™←€Ș-ț]+|[«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲų]+")
+"""Letters for which pdfLaTeX has no definition without further packages. None of these is in `_LATEX`."""
 
 
 def write_csv(header: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
-    """A table as CSV: one header row, lines that end with a line feed, an empty cell for None.
+    """A table as CSV: one header row, lines that end with a line feed, an empty cell for None, no formulas.
 
     Args:
         header: Names of the columns.
@@ -43,9 +58,22 @@ def write_csv(header: Iterable[object], rows: Iterable[Iterable[object]]) -> str
     """
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerows(map(inert_cell, row) for row in (header, *rows))
     return stream.getvalue()
+
+
+def inert_cell(cell: object) -> object:
+    """A cell that no spreadsheet runs: a text of others that begins like a formula gets an apostrophe in front."""
+    if not isinstance(cell, str):
+        return cell
+    # `csv` does not quote a carriage return, so what follows it would begin a cell.
+    text = re.sub("\r\n?", "\n", cell)
+    return f"'{text}" if is_formula(text) else text
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet would run a text; a number is none."""
+    return bool(_FORMULA.match(text)) and not _NUMBER.fullmatch(text)
 
 
 def markdown_table(
@@ -69,35 +97,47 @@ def markdown_table(
 
 def latex_table(
     header: Sequence[str],
-    rows: Iterable[Sequence[str]],
+    rows: Iterable[Sequence[str] | str],
     *,
-    numbers: Iterable[bool],
+    columns: str,
     comments: Iterable[str] = (),
-    footnote: str | None = None,
+    footnote: str = "",
+    shrunk: bool = False,
 ) -> str:
-    """A table as LaTeX, which needs booktabs.
+    """A table as LaTeX that is as wide as the line, which needs booktabs and tabularx.
 
     Args:
         header: Names of the columns, escaped.
-        rows: Their cells, escaped.
-        numbers: For each column, whether it is aligned right, as for numbers.
+        rows: Their cells, escaped; a text is the title of the rows below it.
+        columns: For each column `l`, `r`, or `X` for one whose lines are broken.
         comments: Lines above the table, each on one line.
-        footnote: A sentence for a last row over all columns, not escaped; no row if it is None or empty.
+        footnote: Text below it, escaped.
+        shrunk: True for a table without `X` that is too wide: it is scaled down, which also needs graphicx.
     """
+    kind, width = ("tabularx", r"{\linewidth}") if "X" in columns else ("tabular", "")
+    spec = "@{}" + columns.replace("X", r">{\raggedright\arraybackslash}X") + "@{}"
+    opened, closed = (r"\resizebox{\linewidth}{!}{", "}") if shrunk else ("", "")
+    body: list[str] = []
+    for row in rows:
+        if isinstance(row, str):
+            body += [r"\addlinespace"] if body else []
+            body.append(rf"\multicolumn{{{len(header)}}}{{@{{}}l@{{}}}}{{\textit{{{row}}}}} \\")
+        else:
+            body.append(" & ".join(row) + r" \\")
     lines = [
-        "% Needs \\usepackage{booktabs}.",
         *(f"% {comment}" for comment in comments),
-        rf"\begin{{tabular}}{{{''.join('r' if number else 'l' for number in numbers)}}}",
+        r"\begin{minipage}{\linewidth}\small\setlength{\tabcolsep}{3pt}%",
+        rf"{opened}\begin{{{kind}}}{width}{{{spec}}}",
         r"\toprule",
         " & ".join(header) + r" \\",
         r"\midrule",
-        *(" & ".join(cells) + r" \\" for cells in rows),
+        *body,
         r"\bottomrule",
+        rf"\end{{{kind}}}{closed}",
+        *([r"\par\smallskip\raggedright\scriptsize", footnote] if footnote else []),
+        r"\end{minipage}",
     ]
-    if footnote:
-        told = rf"{{\footnotesize {escape_latex(footnote)}}}"
-        lines.append(rf"\multicolumn{{{len(header)}}}{{@{{}}l@{{}}}}{told} \\")
-    return "\n".join([*lines, r"\end{tabular}"]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def escape_markdown(text: str) -> str:
@@ -112,10 +152,27 @@ def escape_card(text: str) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """Escape text for LaTeX."""
-    # pdfLaTeX has no glyph for U+FFFD, and invisible characters can be removed from a table's name.
-    plain = " ".join(printable(text).replace("\ufffd", "").split())
-    return "".join(_LATEX.get(character, character) for character in plain)
+    """Escape text for LaTeX. pdfLaTeX prints the code points of letters that it lacks; other engines print these."""
+    # Invisible characters can be removed from a table's name. Two hyphens would become a dash.
+    plain = unicodedata.normalize("NFC", " ".join(printable(text).replace("\ufffd", "").split()))
+    parts = re.split(f"([{re.escape(''.join(_LATEX))}])", plain.replace("--", f"-{BREAK}-"))
+    return "".join(_LATEX.get(part) or _NOT_IN_PDFLATEX.sub(_by_engine, part) for part in parts)
+
+
+def _by_engine(letters: re.Match[str]) -> str:
+    codes = " ".join(map(code_point, letters[0]))
+    return rf"\ifdefined\Umathchar {letters[0]}\else [{codes}]\fi{{}}"
+
+
+def beyond_pdflatex(text: str) -> str:
+    """The characters, each once, that pdfLaTeX cannot print without further packages."""
+    return "".join(dict.fromkeys("".join(re.findall(r"\\Umathchar (.*?)\\else", escape_latex(text)))))
+
+
+def breakable(text: str) -> str:
+    """Text whose lines may end in a long name, for `escape_latex`."""
+    parted = re.sub(r"(?<=\S[_/|:=@+,])(?=[^\s\d_])", BREAK, text)
+    return re.sub(rf"[^\s{BREAK}-]{{14,}}", lambda found: re.sub("(.{7})(?=..)", rf"\1{BREAK}", found[0]), parted)
 
 
 def markdown_code(text: str) -> str:
@@ -135,13 +192,3 @@ def markdown_block(text: str) -> list[str]:
 def on_one_line(text: str) -> str:
     """Text on one line, so that it cannot leave a comment, a cell, or a list item."""
     return " ".join(printable(text).split())
-
-
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of a cell that a spreadsheet runs as a formula."""
-
-
-def inert_cell(cell: str) -> str:
-    """A cell that no spreadsheet runs; a text of others may begin like a formula."""
-    shown = printable(cell)
-    return f"'{shown}" if shown.startswith(FORMULA) else shown

@@ -117,7 +117,7 @@ def test_accuracy_is_given_at_each_level_of_dramaqa() -> None:
     turns = (
         turn("C", 0, labels={"dramaqa.q_level_logic": ("1",), "dramaqa.q_level_mem": ("2",)}),
         turn("A", 1, labels={"dramaqa.q_level_logic": ("1",)}),
-        turn("C", 2, labels={"dramaqa.q_level_logic": ("4",)}),
+        turn("C", 2, labels={"dramaqa.q_level_logic": ("4",), "type": ("colour",)}),
         turn("C", 3, state=AnswerState.FAILED),
     )
     measure, _ = ChoiceJudge().measures([unit(*turns)], judged(ChoiceJudge(), *turns))
@@ -125,7 +125,8 @@ def test_accuracy_is_given_at_each_level_of_dramaqa() -> None:
     assert measure.value == pytest.approx(200 / 3)
     assert {level: of.value for level, of in group_measure(measure, "q_level_logic").items()} == {"1": 50.0, "4": 100.0}
     assert group_measure(measure, "q_level_mem")["2"].value == 100
-    assert set(measure.by) == {"q_level_logic", "q_level_mem", "turn"}
+    assert group_measure(measure, "question_type")["colour"].value == 100
+    assert set(measure.by) == {"q_level_logic", "q_level_mem", "question_type", "turn"}
 
 
 def test_the_rules_stand_in_the_signature() -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from reeltalk.llm.connections import HALF, Connections, Queue
+from reeltalk.llm.connections import HALF, OVERTAKEN, Connections, Queue
 
 
 def test_who_waits_longest_enters_first_and_who_gives_up_takes_no_place() -> None:
@@ -173,3 +173,25 @@ def test_a_request_in_a_queue_is_no_failure_while_those_before_it_are_answered(
         return [*found, *await asyncio.gather(ask(), ask(hangs=True), ask())]
 
     assert timed(answered()) == [True] * 8 + [True, False, False]
+
+
+def test_a_request_is_overtaken_for_some_time_before_it_is_given_up(timed: Callable[..., list[bool]]) -> None:
+    async def answered(overtaking: int) -> bool:
+        queue = Queue()
+
+        async def ask(takes_s: float) -> bool:
+            try:
+                async with queue.reply_within(2):
+                    await asyncio.sleep(takes_s)
+            except TimeoutError:
+                return False
+            return True
+
+        # Its connection is new, and the others are kept busy.
+        first = asyncio.create_task(ask(overtaking + 0.5))
+        await asyncio.sleep(0)
+        assert all([await ask(1) for _ in range(overtaking)])
+        return await first
+
+    assert timed(answered(OVERTAKEN))
+    assert not timed(answered(OVERTAKEN + 3))

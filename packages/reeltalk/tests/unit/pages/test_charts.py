@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import altair
@@ -28,6 +29,7 @@ from reeltalk.pages.charts import (
     spot_chart,
     swatch,
 )
+from reeltalk.schema.texts import printable
 
 HOSTILE = '"><script>x</script>&\u202e'
 SOME = Estimate(0.5, 0.4, 0.6, 100)
@@ -65,11 +67,11 @@ EXAMPLES: Mapping[str, Callable[[], str]] = {
     ),
     "radar": lambda: radar_chart(
         [Mark(0, HOSTILE, Estimate(50, 40, 60, 99), row=axis) for axis in (HOSTILE, "b", "c")],
-        {HOSTILE: HOSTILE, "b": "", "c": ""}, title=HOSTILE,
+        {HOSTILE: HOSTILE, "b": "", "c": ""}, title=HOSTILE, values=HOSTILE,
     ),
     "bars": lambda: bar_chart(
         [Bar(HOSTILE, 3, HOSTILE), Bar("b", 1, "1", inner=True), Bar("c", 1, "1", rare=True)],
-        title=HOSTILE, axis=HOSTILE, bound=2.0, bound_name=HOSTILE,
+        title=HOSTILE, axis=HOSTILE, rows=HOSTILE, bound=2.0, bound_name=HOSTILE,
     ),
     "histogram": lambda: histogram_chart(
         [HistogramBin(0, 10, 3), HistogramBin(10, math.inf, 2)],
@@ -77,6 +79,11 @@ EXAMPLES: Mapping[str, Callable[[], str]] = {
     ),
 }  # fmt: skip
 """Each chart, with a stranger's text wherever there is text."""
+
+
+def shown(text: str) -> str:
+    """A stranger's text as a chart shows it."""
+    return printable(text)
 
 
 def texts(svg: str) -> list[str]:
@@ -136,6 +143,78 @@ class TestEveryChart:
         assert "var(" not in on_paper(svg)
 
 
+AXES: Mapping[str, set[str]] = {
+    "models": {"model", shown(HOSTILE)},
+    "differences": {"model", "a"},
+    "groups": {"group", "a"},
+    "turns": {f"{shown(HOSTILE)}, with n below", shown(HOSTILE)},
+    "seconds": {shown(HOSTILE)},
+    "spots": {shown(HOSTILE), "v"},
+    "agreement": {"people", "judge"},
+    "radar": {f"rings: {shown(HOSTILE)}"},
+    "bars": {shown(HOSTILE)},
+    "histogram": {shown(HOSTILE)},
+}
+
+
+@pytest.mark.parametrize("name", list(EXAMPLES))
+def test_every_axis_has_a_title(name: str) -> None:
+    assert AXES[name] <= {"".join(one.itertext()) for one in ElementTree.fromstring(EXAMPLES[name]()).iter("text")}
+
+
+def test_names_stand_in_charts_without_the_hash_of_weights() -> None:
+    marks = [Mark(0, "mini#b77ee275", SOME, at=1), Mark(1, "other", SOME, at=1)]
+    for svg in (
+        interval_chart(marks, title="t", axis="a"),
+        line_chart(marks, title="t", axis="turn", values="v"),
+        spot_chart(marks, title="t", axis="a", values="v"),
+        radar_chart([replace(mark, row="a") for mark in marks], dict.fromkeys("abc", ""), title="t", values="v"),
+    ):
+        assert {"A mini", "B other"} <= set(texts(svg))
+        assert "b77ee275" not in svg
+
+
+class TestRadars:
+    AXES = dict.fromkeys("abc", "n = 9")
+
+    def drawn(self, *values: tuple[float, bool]) -> str:
+        marks = [
+            Mark(index, "m", Estimate(value, value - 4, value + 30, 99), row=axis, hollow=hollow)
+            for index, (value, hollow) in enumerate(values)
+            for axis in self.AXES
+        ]
+        return radar_chart(marks, self.AXES, title="t", values="v")
+
+    def rings(self, svg: str) -> list[float]:
+        return [float(text) for text in texts(svg) if re.fullmatch(r"[\d.]+", text)]
+
+    @pytest.mark.parametrize(("largest", "rings"), [(30, [10, 20, 30, 40]), (40, [10, 20, 30, 40]), (3, [2, 4, 6, 8])])
+    def test_models_set_the_scale(self, largest: float, rings: list[float]) -> None:
+        assert self.rings(self.drawn((largest, False), (largest / 2, False))) == rings
+
+    def test_an_oracle_beyond_the_scale_is_named_and_not_drawn(self) -> None:
+        svg, alone = self.drawn((30, False), (100, True)), self.drawn((30, False))
+        assert self.rings(svg) == self.rings(alone)
+        assert len(markers(svg)) == 3
+        assert "beyond the scale: B m" in "".join(ElementTree.fromstring(svg).itertext())
+        assert "beyond" not in alone
+
+    def test_an_oracle_inside_the_scale_is_a_thin_outline_without_intervals(self) -> None:
+        svg = self.drawn((90, False), (70, True))
+        assert [one.get("fill") for one in markers(svg)] == 3 * ["var(--m0)"] + 3 * ["var(--paper)"]
+        assert len(re.findall(r'stroke="var\(--m1\)" stroke-width="0.9"', svg)) == 1
+        assert {one.get("stroke") for one in ElementTree.fromstring(svg).iter("line")} == {"var(--m0)"}
+
+    def test_nothing_leaves_the_outermost_ring(self) -> None:
+        one, other = (re.search(r'viewBox="([^"]*)"', self.drawn((value, False))) for value in (30, 75))
+        assert one is not None
+        assert other is not None
+        assert one[1] == other[1]
+
+    def test_oracles_alone_have_the_whole_scale(self) -> None:
+        assert self.rings(self.drawn((100, True))) == [25, 50, 75, 100]
+
+
 def test_ticks_are_round_and_inside() -> None:
     assert axis_ticks(0.0, 1.0) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     assert axis_ticks(0.083, 0.137) == [0.09, 0.1, 0.11, 0.12, 0.13]
@@ -157,9 +236,9 @@ def test_charts_of_any_values_are_whole_and_finite(values: tuple[float, ...]) ->
 def test_nothing_to_draw_is_no_chart() -> None:
     assert interval_chart([Mark(0, "a", None)], title="t", axis="a", floors={0: 0.1}) == ""
     assert line_chart([], title="t", axis="a", values="v") == spot_chart([], title="t", axis="a", values="v") == ""
-    assert radar_chart([Mark(0, "m", None, row="a")], {"a": "", "b": "", "c": ""}, title="t") == ""
+    assert radar_chart([Mark(0, "m", None, row="a")], {"a": "", "b": "", "c": ""}, title="t", values="v") == ""
     assert agreement_chart([], people=(1, 5), judge=(0, 5), title="t") == ""
-    assert bar_chart([], title="t", axis="a") == histogram_chart([], title="t", axis="s", values="v") == ""
+    assert bar_chart([], title="t", axis="a", rows="r") == histogram_chart([], title="t", axis="s", values="v") == ""
 
 
 def test_a_model_among_fifty_has_looks_of_its_own() -> None:
@@ -236,17 +315,23 @@ def test_a_judge_s_scores_are_counted_and_their_mean_is_a_line() -> None:
 def test_an_axis_without_a_value_is_a_gap_in_its_polygon() -> None:
     axes = {name: "n = 9" for name in "abcd"}
     marks = [Mark(0, "m", Estimate(50, 40, 60, 99), row=name) for name in ("a", "b", "d")]
-    svg = radar_chart(marks, axes, title="t")
+    svg = radar_chart(marks, axes, title="t", values="v")
     assert len(markers(svg)) == 3
     assert joined(svg) == [2, 2]
-    assert joined(radar_chart([*marks, Mark(0, "m", Estimate(50, 40, 60, 99), row="c")], axes, title="t")) == [5]
+    assert joined(
+        radar_chart([*marks, Mark(0, "m", Estimate(50, 40, 60, 99), row="c")], axes, title="t", values="v")
+    ) == [5]
 
 
 def test_bars_have_their_values_and_bins_their_ends() -> None:
-    bars = bar_chart([Bar("a", 10, "10 (50 %)"), Bar("a", 5, "5", inner=True)], title="t", axis="turns", bound=2.0)
-    assert {"a", "10 (50 %)", "5", "turns"} <= set(texts(bars))
+    bars = bar_chart(
+        [Bar("a", 10, "10 (50 %)"), Bar("a", 5, "5", inner=True)], title="t", axis="turns", rows="kind", bound=2.0
+    )
+    assert {"a", "10 (50 %)", "5", "turns", "kind"} <= set(texts(bars))
     assert tooltips(bars) == ["a: 10 (50 %)", "a: 5"]
     bins = [HistogramBin(0, 60, 1200), HistogramBin(60, 120, 0), HistogramBin(120, math.inf, 3)]
     svg = histogram_chart(bins, title="t", axis="seconds", values="videos", bound=60, bound_name="1 min")
+    whole = histogram_chart([HistogramBin(n, n + 1, 2, whole=True) for n in (5, 6)], title="t", axis="a", values="v")
+    assert {"5", "6"} <= set(texts(whole))
     assert {"1,200", "120+", "seconds", "videos", "1 min"} <= set(texts(svg))
     assert tooltips(svg) == ["0–60: 1,200", "60–120: 0", "120 and more: 3"]

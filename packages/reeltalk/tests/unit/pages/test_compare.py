@@ -253,10 +253,13 @@ class TestSignatures:
         two = make_paired_run({"b": random_turns(2)}, name="two", judged={"judge": "qwen"})
         board = build_leaderboard([one, two])
         row = only(compare_models(board, CompareSettings()))
-        assert row.problem == "scored in different ways, by judge (gpt-4 and qwen); --anyway compares all the same"
+        assert row.problem == (
+            "scored in different ways: a was judged by gpt-4, b by qwen (judge b again, with the same --judge); "
+            "--anyway compares all the same"
+        )
         row = only(compare_models(board, CompareSettings(anyway=True)))
         assert row.p is not None
-        assert row.notes == ("scored in different ways: judge (gpt-4 and qwen)",)
+        assert row.notes == ("scored in different ways: a was judged by gpt-4, b by qwen",)
 
     def test_what_models_were_shown_may_differ_and_is_said(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run(
@@ -264,7 +267,7 @@ class TestSignatures:
         )
         row = only(compare_models(build_leaderboard([run]), CompareSettings()))
         assert row.problem is None
-        assert row.notes == ("answered in different ways: frames (8 and 16)",)
+        assert row.notes == ("answered in different ways: a was shown 8 frames, b 16 frames",)
 
     def test_turns_asked_otherwise_are_left_out(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run(
@@ -493,7 +496,7 @@ class TestFormats:
 
     def test_strangers_names_are_escaped(self, found: Comparisons) -> None:
         assert r"a\|b &amp; &lt;c&gt;" in render_comparisons(found, "markdown")
-        assert r"a\textbar{}b \& " in render_comparisons(found, "latex")
+        assert r"a\textbar{}\allowbreak{}b \& " in render_comparisons(found, "latex")
 
 
 class TestPlanning:

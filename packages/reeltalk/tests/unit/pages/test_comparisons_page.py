@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from reeltalk.analysis.comparison import CompareSettings, compare_models, format_p
 from reeltalk.analysis.leaderboard import build_leaderboard
@@ -55,6 +56,16 @@ def test_every_pair_has_difference_interval_and_corrected_p(make_paired_run: Run
     assert "ROUGE-L: Of 3 pairs" in page
     assert HOSTILE not in page
     assert 'href="comparisons.html" aria-current="page"' in page
+
+
+@pytest.mark.parametrize(("videos", "missed"), [(2, "any difference"), (20, "a difference of less than")])
+def test_no_difference_larger_than_the_scale_is_named(
+    videos: int, missed: str, make_paired_run: RunMaker, tmp_path: Path
+) -> None:
+    runs = {name: turns(seed, videos=videos) for seed, name in enumerate("abc")}
+    (tmp_path / "site").mkdir()
+    write_report([make_paired_run(runs)], tmp_path / "site")
+    assert f"In the other pairs {missed}" in page_of(tmp_path / "site")
 
 
 def test_the_page_and_the_command_give_the_same_numbers_for_a_pair(make_paired_run: RunMaker, tmp_path: Path) -> None:

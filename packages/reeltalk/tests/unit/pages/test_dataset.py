@@ -255,7 +255,7 @@ def test_one_value_and_values_of_zero_can_be_drawn() -> None:
     spread.add(0.0)
     for drawn in (
         histogram_chart(histogram_bins(spread), title="t", axis="s", values="videos"),
-        bar_chart([Bar("a", 0, "0")], title="t", axis="videos"),
+        bar_chart([Bar("a", 0, "0")], title="t", axis="videos", rows="split"),
     ):
         assert "nan" not in drawn
         assert drawn.startswith("<svg")

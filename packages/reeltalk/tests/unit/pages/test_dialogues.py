@@ -170,6 +170,11 @@ def test_heat_goes_by_fifths_and_knows_nothing_of_absent_values() -> None:
     assert heat_level(None, heat_borders([])) == 0
 
 
+def test_nothing_has_no_heat_where_most_dialogues_have_nothing() -> None:
+    borders = heat_borders([0.0, 0.0, 0.0, 0.0, 16.7, 100.0])
+    assert [heat_level(value, borders) for value in (0.0, 16.7, 100.0)] == [0, 4, 4]
+
+
 def test_how_an_answer_came_about_is_told(make_run: RunMaker) -> None:
     played = PlayDetails(
         frames_s=(4.0, 60.61), new_frames=1, took_s=0.25, first_token_s=0.1, prompt_tokens=1200, completion_tokens=7,

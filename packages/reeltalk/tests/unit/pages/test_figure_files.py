@@ -11,7 +11,15 @@ import pytest
 
 from reeltalk.analysis.estimates import Estimate
 from reeltalk.pages.charts import COLOURS, Mark, interval_chart, line_chart, spot_chart
-from reeltalk.pages.figure_files import FIGURE_FORMATS, FigureFile, standalone, unprintable, write_figure, write_figures
+from reeltalk.pages.figure_files import (
+    FIGURE_FORMATS,
+    FigureFile,
+    FigureFormat,
+    figure_bytes,
+    standalone,
+    unprintable,
+    write_figures,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '"><script>x</script>&\u202e'
@@ -34,12 +42,6 @@ def drawings() -> dict[str, str]:
     }
 
 
-def written(tmp_path: Path, svg: str, format: str) -> bytes:
-    path = tmp_path / f"figure.{format}"
-    write_figure(svg, path)
-    return path.read_bytes()
-
-
 def picture(png: bytes) -> np.ndarray:
     decoded = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_COLOR)
     assert decoded is not None
@@ -47,8 +49,8 @@ def picture(png: bytes) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ["models", "curves", "faded", "pairs", "groups", "spots"])
-def test_a_file_needs_no_style_sheet(drawings: dict[str, str], tmp_path: Path, name: str) -> None:
-    root = ElementTree.fromstring(written(tmp_path, drawings[name], "svg"))
+def test_a_file_needs_no_style_sheet(drawings: dict[str, str], name: str) -> None:
+    root = ElementTree.fromstring(figure_bytes(drawings[name], "svg"))
     assert root.tag == f"{SVG}svg"
     assert root.get("width") == root.get("viewBox", "").split()[2]
     for element in root.iter():
@@ -67,22 +69,20 @@ def test_looks_are_those_of_the_light_page() -> None:
 
 
 @pytest.mark.parametrize("format", FIGURE_FORMATS)
-def test_the_same_figure_gives_the_same_bytes(drawings: dict[str, str], tmp_path: Path, format: str) -> None:
+def test_the_same_figure_gives_the_same_bytes(drawings: dict[str, str], format: FigureFormat) -> None:
     svg = drawings["curves"]
-    assert written(tmp_path, svg, format) == written(tmp_path, svg, format)
+    assert figure_bytes(svg, format) == figure_bytes(svg, format)
 
 
-def test_a_pdf_has_no_date_and_its_title(drawings: dict[str, str], tmp_path: Path) -> None:
-    path = tmp_path / "figure.pdf"
-    write_figure(drawings["models"], path, title="Agreement")
-    found = path.read_bytes()
+def test_a_pdf_has_no_date_and_its_title(drawings: dict[str, str]) -> None:
+    found = figure_bytes(drawings["models"], "pdf", "Agreement")
     assert found.startswith(b"%PDF-")
     assert b"Date" not in found
     assert "Agreement".encode("utf-16-be").hex().encode() in found
 
 
-def test_every_object_of_a_pdf_stands_where_its_table_says(drawings: dict[str, str], tmp_path: Path) -> None:
-    found = written(tmp_path, drawings["groups"], "pdf")
+def test_every_object_of_a_pdf_stands_where_its_table_says(drawings: dict[str, str]) -> None:
+    found = figure_bytes(drawings["groups"], "pdf")
     table = int(re.findall(rb"startxref\n(\d+)\n%%EOF$", found)[0])
     assert found[table:].startswith(b"xref\n0 ")
     places = [int(at) for at in re.findall(rb"^(\d{10}) 00000 n\r\n", found[table:], re.MULTILINE)]
@@ -91,9 +91,9 @@ def test_every_object_of_a_pdf_stands_where_its_table_says(drawings: dict[str, s
     assert named == set(range(1, len(places) + 1))
 
 
-def test_a_png_is_twice_as_large_on_white_and_has_its_words(tmp_path: Path) -> None:
+def test_a_png_is_twice_as_large_on_white_and_has_its_words() -> None:
     svg = '<svg viewBox="0 0 100 40" ><text x="10" y="25" font-size="11" fill="var(--soft)">{}</text></svg>'
-    bare, worded = (written(tmp_path, svg.format(words), "png") for words in ("", "seven"))
+    bare, worded = (figure_bytes(svg.format(words), "png") for words in ("", "seven"))
     assert struct.unpack(">II", worded[16:24]) == (200, 80)
     assert (picture(bare) == 255).all()
     drawn = np.argwhere(picture(worded).min(axis=2) < 128)
@@ -103,9 +103,9 @@ def test_a_png_is_twice_as_large_on_white_and_has_its_words(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("format", FIGURE_FORMATS)
-def test_strangers_text_stays_text(tmp_path: Path, format: str) -> None:
+def test_strangers_text_stays_text(format: FigureFormat) -> None:
     svg = interval_chart([Mark(0, HOSTILE, SOME, row=HOSTILE)], title=HOSTILE, axis=HOSTILE)
-    found = written(tmp_path, svg, format)
+    found = figure_bytes(svg, format)
     assert b"<script" not in found
 
 
@@ -135,8 +135,6 @@ def test_files_are_listed_with_titles_signatures_and_the_letters(drawings: dict[
         assert said in listed
 
 
-def test_what_is_no_figure_is_a_mistake_of_the_caller(drawings: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"figure\.jpg"):
-        write_figure(drawings["pairs"], tmp_path / "figure.jpg")
+def test_what_is_no_figure_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="viewBox"):
-        write_figure("<svg/>", tmp_path / "figure.svg")
+        figure_bytes("<svg/>", "svg")

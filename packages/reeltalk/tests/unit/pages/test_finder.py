@@ -19,6 +19,7 @@ from reeltalk.analysis.finder import (
 )
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard
 from reeltalk.analysis.verdicts import RunVerdicts
+from reeltalk.metrics.choice import NAMES_SEVERAL
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.record import VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
@@ -76,6 +77,22 @@ def test_a_row_holds_place_words_states_and_credits(make_run: RunMaker) -> None:
     first, second = rows_of(make_run(metric="choice", answers=turns))
     assert first == [0, 0, 1, "", 0, [0, 1], "What?", "ae", [[2, 2]], [], []]
     assert second == [0, 0, 2, "", -1, [], "What?", "fa", [[2, 2]], [], []]
+
+
+def test_an_answer_that_a_rule_could_not_read_says_so(make_run: RunMaker) -> None:
+    run = make_run(metric="accuracy")
+    about = {"criterion": "accuracy", "judge": "none"}
+    rows = [rated(0.0, model="alpha", explanation=NAMES_SEVERAL, **about), rated(0.0, model="beta", **about)]
+    judged(run, "choice", *rows)
+    assert looked_at(run)[2].unread
+    assert [row[7] for row in rows_of(run)] == ["ua", "aa"]
+
+
+def test_no_model_s_judge_makes_an_answer_unread(make_run: RunMaker) -> None:
+    run = make_run(metric="clair")
+    judged(run, "clair", rated(0.0, explanation=NAMES_SEVERAL))
+    assert not looked_at(run)[2].unread
+    assert rows_of(run)[0][7] == "aa"
 
 
 def test_people_are_a_measure_of_their_own(make_run: RunMaker) -> None:

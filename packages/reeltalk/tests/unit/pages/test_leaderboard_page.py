@@ -102,5 +102,5 @@ def test_without_people_and_types_the_page_says_so(make_paired_run: RunMaker, tm
     assert "alone is the only model, and there is no baseline to compare it with" in page
     assert "No person rated these answers" in page
     assert "Judged by a rule, not by a model." in page
-    assert "No question type has at least 10 scored turns about 4 videos." in page
+    assert "alone</strong> is wrong on <a href" in page
     assert "Some intervals rest on 5 source videos only." in page

@@ -82,12 +82,20 @@ def test_the_same_runs_give_the_same_files(tmp_path: Path, runs: list[Run]) -> N
     assert files == {path.relative_to(two): path.read_bytes() for path in two.rglob("*") if path.is_file()}
 
 
-def test_unasked_no_files_are_written_and_none_are_linked(tmp_path: Path, runs: list[Run]) -> None:
+def test_unasked_the_figures_and_tables_of_a_paper_are_written(tmp_path: Path, runs: list[Run]) -> None:
     site = report(tmp_path / "site", runs, ReportSettings())
+    figures, tables = ({path.name for path in (site / name).iterdir()} for name in ("figures", "tables"))
+    assert figures == {"index.md", "leaderboard.svg", "leaderboard.pdf"}
+    stems = ("leaderboard", "comparisons-match")
+    assert tables == {"index.md", *(f"{stem}.{end}" for stem in stems for end in ("tex", "csv"))}
+    assert not (site / "models.html").exists()
+
+
+def test_no_files_are_written_and_none_are_linked_if_none_are_wanted(tmp_path: Path, runs: list[Run]) -> None:
+    site = report(tmp_path / "site", runs, ReportSettings(figures=(), tables=()))
     assert not (site / "figures").exists()
     assert not (site / "tables").exists()
     assert not any('class="files"' in page.read_text(encoding="utf-8") for page in site.rglob("*.html"))
-    assert not (site / "models.html").exists()
 
 
 def test_strangers_text_stays_text_on_all_pages(tmp_path: Path, runs: list[Run]) -> None:

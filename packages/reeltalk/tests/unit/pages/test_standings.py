@@ -167,7 +167,9 @@ def test_numbers_scored_in_different_ways_are_not_compared(make_paired_run: RunM
     ]
     found = find_standings(build_leaderboard(runs))
     assert found.verdict.startswith("The models cannot be compared with each other: scored in different ways")
-    assert found.warnings[0].startswith("Not all numbers are comparable: judge differs")
+    assert found.warnings[0].startswith(
+        "Not all numbers are comparable. a was judged by a, b by b. To make it equal, judge b"
+    )
     assert [row.ranks for row in found.models] == [(1, 2), (1, 2)]
 
 
@@ -211,7 +213,6 @@ def test_overlap_of_words_alone_gives_no_verdict_and_no_rank(make_paired_run: Ru
     assert headline_metric(board) is None
     found = find_standings(board)
     assert found.verdict.startswith("No verdict: these turns need a judge")
-    assert "reeltalk judge" in found.verdict
     assert found.rows == ()
 
 

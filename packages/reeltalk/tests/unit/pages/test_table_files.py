@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from reeltalk.analysis.table_files import (
     render_rows,
     write_table_files,
 )
-from reeltalk.store.text_tables import escape_latex
+from reeltalk.store.text_tables import escape_latex, write_csv
 
 TABLE = TableFile(
     "index-judged",
@@ -30,19 +31,58 @@ TABLE = TableFile(
 )
 
 
-def test_latex_has_as_many_cells_in_every_row_and_signatures_as_comments() -> None:
+def test_latex_has_as_many_cells_in_every_row_and_one_signature() -> None:
     text = render_rows(TABLE, "latex")
-    assert r"\begin{tabular}{lrrr}" in text
+    assert r"\begin{tabularx}{\linewidth}{@{}>{\raggedright\arraybackslash}Xrrr@{}}" in text
     body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
     rows = [line for line in body.splitlines() if line.endswith(r" \\")]
     assert len(rows) == 4
     assert all(len(re.findall(r"(?<!\\)&", row)) == 3 for row in rows)
-    assert r"a\_b \& c & \textbf{61.2} {\scriptsize [55.5, 66.0] (n = 120)} & -0.5000 & 1,200 \\" in rows
-    assert r"d\textbar{}e & \textit{withheld} &  & 7 \\" in rows
-    assert r"f & $\approx$\,50.0 & +2.0000 {\scriptsize [+1.0000, +3.0000]} & 8 \\" in rows
-    outside = text[: text.index(r"\begin{tabular}")].splitlines()
-    assert all(line.startswith("% ") for line in outside)
-    assert {"% s|data:1|metric:match", "% s|two lines", "% A note."} <= set(outside)
+    below = r"\begin{tabular}[t]{@{}r@{}}%s\\[-2pt]{\scriptsize %s}\end{tabular}"
+    first = below % (r"\textbf{61.2}", "[55.5, 66.0] (n = 120)")
+    assert rf"a\_\allowbreak{{}}b \& c & {first} & -0.5000 & 1,200 \\" in rows
+    assert r"d\textbar{}\allowbreak{}e & \textit{withheld} &  & 7 \\" in rows
+    assert rf"f & $\approx$\,50.0 & {below % ('+2.0000', '[+1.0000, +3.0000]')} & 8 \\" in rows
+    comments = text[: text.index(r"\begin{minipage}")].splitlines()
+    assert all(line.startswith("% ") for line in comments)
+    assert {"% s|data:1|metric:match", "% s|two lines"} <= set(comments)
+    assert "A note. Signature: s (data, metric, two lines: by row, in the CSV file)." in text
+
+
+def test_latex_names_what_most_signatures_share() -> None:
+    played = [f"s|data:1|frames:8|answers:{n}" for n in "abc"]
+    found = render_rows(replace(TABLE, signatures=(*played, "s|data:1")), "latex")
+    footnote = found.splitlines()[-2].replace(r"\textbar{}\allowbreak{}", "|")
+    assert footnote.endswith("Signature: s|data:1|frames:8 (answers: by row, in the CSV file).")
+
+
+def test_groups_are_titles_of_rows_in_print_and_a_column_in_csv() -> None:
+    table = replace(TABLE, groups=("Models", "Models", "Floors"))
+    lines = render_rows(table, "latex").splitlines()
+    titles = [line for line in lines if line.startswith(r"\multicolumn{4}{@{}l@{}}{\textit{")]
+    assert titles == [rf"\multicolumn{{4}}{{@{{}}l@{{}}}}{{\textit{{{name}}}}} \\" for name in ("Models", "Floors")]
+    assert [line.split("|")[1] for line in render_rows(table, "markdown").splitlines()[2:7]] == [
+        " *Models* ", r" a\_b & c ".replace("&", "&amp;"), " d\\", " *Floors* ", " f ",
+    ]  # fmt: skip
+    assert [row[0] for row in csv.reader(io.StringIO(render_rows(table, "csv")))] == [
+        "Group", "Models", "Models", "Floors",
+    ]  # fmt: skip
+
+
+def test_a_wide_table_is_turned_before_its_intervals_go() -> None:
+    names = [f"model-number-{n}-of-a-family" for n in range(7)]
+    rows = tuple((kind, *(Quantity(50.0, 40.0, 60.0, metric="match") for _ in names)) for kind in ("Action", "Cause"))
+    text = render_rows(TableFile("t", "T", ("Type", *names), rows), "latex")
+    assert r" & Action & Cause \\" in text
+    assert text.count("[40.0, 60.0]") == 14
+
+
+def test_no_text_of_a_csv_is_a_formula_and_numbers_stay() -> None:
+    texts = ["=1+1", "+1+1", "-a", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
+    kept = ["a=1", -1, 2.5, "-0.5", "+1,200.5", None]
+    header, row = csv.reader(io.StringIO(write_csv(texts, [kept]), newline=""))
+    assert header == [f"'{text}".replace("\r", "\n") for text in texts]
+    assert row == ["a=1", "-1", "2.5", "-0.5", "+1,200.5", ""]
 
 
 def test_a_difference_on_two_videos_is_marked_and_a_value_has_no_interval() -> None:
@@ -111,5 +151,5 @@ def test_every_format_says_that_few_videos_are_behind_an_interval() -> None:
     for format in TABLE_FORMATS:
         assert "Some intervals rest on 4 source videos only." in render_rows(table(4), format)
         assert "source videos only" not in render_rows(table(10), format)
-    (visible,) = [line for line in render_rows(table(4), "latex").splitlines() if line.startswith(r"\multicolumn")]
-    assert "4 source videos only" in visible, "a comment would not be printed"
+    printed = [line for line in render_rows(table(4), "latex").splitlines() if not line.startswith("%")]
+    assert "4 source videos only" in "".join(printed), "a comment would not be printed"

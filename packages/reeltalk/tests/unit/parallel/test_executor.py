@@ -1,5 +1,6 @@
 """One suite for every executor: order, failures of every kind, limits, and nothing left running."""
 
+import json
 import os
 import subprocess
 import sys
@@ -115,6 +116,26 @@ def test_memory_below_the_limit_is_granted(executor: Executor) -> None:
 def test_a_function_that_is_not_there_is_a_mistake(executor: Executor) -> None:
     with pytest.raises(RuntimeError, match="cannot be called: AttributeError"):
         results(executor, "nowhere", 1)
+
+
+def test_a_lower_limit_of_the_shell_holds_and_is_named() -> None:
+    program = (
+        "import json, resource\n"
+        "from reeltalk.parallel import work\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (900 << 20, 900 << 20))\n"
+        "print(work.run_call('builtins:len', json.dumps([1, 2]), 4 << 30))\n"
+        "print(resource.getrlimit(resource.RLIMIT_AS)[0] >> 20)\n"
+        "try:\n"
+        "    work.read_outcome('x:y', work.run_call('no_such_module:f', '1', 1))\n"
+        "except Exception as error:\n"
+        "    print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    answer, limit_mib, said = done.stdout.splitlines()
+    assert json.loads(answer) == {"result": 2}
+    assert limit_mib == "900"
+    assert said.startswith("MissingToolError a process that reads videos cannot begin: ModuleNotFoundError")
+    assert "allows each process 900 MiB in all: see 'ulimit -v'" in said
 
 
 def is_running(pid: int) -> bool:

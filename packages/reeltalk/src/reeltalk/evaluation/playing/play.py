@@ -90,6 +90,7 @@ class Response:
     completion_tokens: int | None = None
     memory_bytes: int | None = None
     """Bytes that are kept of the stream after it, if known."""
+    cut_off: bool = False
     cached: bool = False
     origin: ReplyOrigin | None = None
     """Who gave it; None if no model was asked."""
@@ -103,6 +104,7 @@ class Response:
             first_token_s=reply.first_token_s,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
+            cut_off=reply.cut_off,
             cached=reply.cached,
             origin=reply.origin,
         )
@@ -274,6 +276,7 @@ async def play_script(
             prompt_tokens=response.prompt_tokens,
             completion_tokens=response.completion_tokens,
             memory_bytes=response.memory_bytes,
+            cut_off=response.cut_off,
             cached=response.cached,
             served_model=response.origin and response.origin.model,
             served_host=response.origin and response.origin.host,

@@ -2,6 +2,7 @@
 "use strict";
 
 (() => {
+  const framed = window !== parent;
   const turns = [...document.querySelectorAll("section.turn")];
   const video = document.querySelector("video[data-begins]");
   const jump = (from, to) => {
@@ -19,7 +20,7 @@
     }
   }
   // Which turn the reader is at: the last one whose head is above the upper third of the window.
-  const at = () => turns.findLastIndex((turn) => turn.getBoundingClientRect().top < innerHeight / 3 - 1);
+  const at = () => framed ? turns.findIndex((turn) => `#${turn.id}` === location.hash) : turns.findLastIndex((turn) => turn.getBoundingClientRect().top < innerHeight / 3 - 1);
   const go = (place) => {
     const turn = turns[Math.min(Math.max(place, 0), turns.length - 1)];
     if (!turn) return;
@@ -39,9 +40,22 @@
   };
   addEventListener("scroll", mark, { passive: true });
   mark();
+  // In the frame of the page that finds turns, only the turn of the address is shown, with its judgements open.
+  if (framed) {
+    document.documentElement.classList.add("framed");
+    const unfold = () => {
+      const turn = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      for (const folded of turn?.querySelectorAll(".judged, .answers > li > details") ?? []) folded.open = true;
+    };
+    unfold();
+    addEventListener("hashchange", () => { unfold(); mark(); });
+    const tell = () => parent.postMessage({ height: document.body.getBoundingClientRect().height }, "*");
+    new ResizeObserver(tell).observe(document.body);
+  }
   const follow = (selector) => document.querySelector(selector)?.click();
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, video")) return;
+    if (framed) { parent.postMessage({ key: event.key }, "*"); return; }
     const keys = {
       j: () => go(turns.indexOf(document.activeElement) >= 0 ? turns.indexOf(document.activeElement) + 1 : at() + 1),
       k: () => go((turns.indexOf(document.activeElement) >= 0 ? turns.indexOf(document.activeElement) : at()) - 1),
