@@ -8,6 +8,7 @@ those of the site. Pages to search, tables of measurements, and the figures on t
     {{ include own-questions.md }}        the file of that name in docs/includes
     {{ figure streaming: a frame … }}     a measure of docs/reference/performance.json, by its suite and words
     {{ tried servers }}                   the counts of a group of docs/reference/reliability.json
+    {{ replayed servers }}                the counts of an area of tests/reports
 """
 
 import re
@@ -18,11 +19,12 @@ from typing import Final
 
 import performance_page
 import reliability_page
+import report_replays
 from places import PACKAGES, ROOT
 
 SOURCE: Final = ROOT / "build" / "docs-source"
 INCLUDES: Final = ROOT / "docs" / "includes"
-DIRECTIVE: Final = re.compile(r"\{\{ (include|figure|tried) ([^}]+) \}\}")
+DIRECTIVE: Final = re.compile(r"\{\{ (include|figure|tried|replayed) ([^}]+) \}\}")
 
 
 def assemble(folder: Path) -> None:
@@ -52,6 +54,7 @@ def assemble(folder: Path) -> None:
         _free(reference / name).write_text(made(), encoding="utf-8")
     performance_page.write_tables(reference)
     reliability_page.write_table(reference)
+    report_replays.write_table(reference)
 
 
 def _free(target: Path) -> Path:
@@ -69,6 +72,7 @@ _WRITES: Final = {
     "include": lambda name: (INCLUDES / name).read_text(encoding="utf-8").strip(),
     "figure": performance_page.figure,
     "tried": reliability_page.tried,
+    "replayed": report_replays.replayed,
 }
 
 

@@ -24,6 +24,7 @@ GROUPS: Final = {
     "review": "The review server",
     "pages": "Pages in a browser",
     "judges": "Judges",
+    "replays": "Public reports of other programs",
     "code": "The code itself",
 }
 """Groups of rows, in their order."""

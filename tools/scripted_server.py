@@ -31,8 +31,8 @@ class Answer:
     """What goes over the wire, where a text is not enough."""
 
     status: int = 200
-    content: Body | str = field(default_factory=dict)
-    """A JSON object, or the body as it is."""
+    content: Body | str | Sequence[str | float] = field(default_factory=dict)
+    """A JSON object, the body as it is, or its parts, with seconds to wait between them."""
     headers: dict[str, str] = field(default_factory=dict)
     hold_s: float = 0.0
     """Wait before the answer."""
@@ -40,6 +40,8 @@ class Answer:
     """Reset the connection instead of an answer."""
     cut: bool = False
     """Promise twice the body that is sent, and hang up; of a stream, send half."""
+    endless: bool = False
+    """Send the body again and again until the client hangs up, every hundredth of a second."""
 
 
 Script = Callable[[Body], "str | Body | Answer"]
@@ -256,8 +258,14 @@ def serve(
                     if answer.content["choices"]:
                         self._stream(pieces(body, answer.content), answer.cut)
                         return
+            if not isinstance(answer.content, dict | str):
+                self._send_parts(answer)
+                return
             text = answer.content if isinstance(answer.content, str) else json.dumps(answer.content, ensure_ascii=False)
             content = text.encode()
+            if answer.endless:
+                self._repeat(content, answer)
+                return
             self.send_response(answer.status)
             for name, value in ({"Content-Type": "application/json"} | answer.headers).items():
                 self.send_header(name, value)
@@ -266,6 +274,30 @@ def serve(
             self.wfile.write(content)
             if answer.cut:
                 self.close_connection = True
+
+        def _send_parts(self, answer: Answer) -> None:
+            self.send_response(answer.status)
+            for name, value in (answer.headers | {"Transfer-Encoding": "chunked"}).items():
+                self.send_header(name, value)
+            self.end_headers()
+            for part in answer.content:
+                if isinstance(part, str):
+                    self.wfile.write(f"{len(part.encode()):x}\r\n".encode() + part.encode() + b"\r\n")
+                    self.wfile.flush()
+                else:
+                    stopped.wait(part)
+            self.wfile.write(b"0\r\n\r\n")
+
+        def _repeat(self, content: bytes, answer: Answer) -> None:
+            self.close_connection = True
+            self.send_response(answer.status)
+            for name, value in ({"Content-Type": "application/json"} | answer.headers).items():
+                self.send_header(name, value)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while not stopped.wait(0.01):
+                    self.wfile.write(content)
+                    self.wfile.flush()
 
         def _stream(self, events: list[str], cut: bool) -> None:
             sent = "".join(events).encode()

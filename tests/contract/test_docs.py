@@ -15,6 +15,7 @@ import doc_links
 import performance_page
 import pytest
 import reference_pages
+import report_replays
 import write_pictures
 from assemble_docs import INCLUDES, assemble
 from places import PACKAGES, REVIEW, ROOT, SOURCES, doc_page
@@ -229,6 +230,8 @@ def test_results_pages_show_measured_figures_and_tables_have_all(site: Path) -> 
     with (site / "reference" / "reliability.csv").open(encoding="utf-8", newline="") as file:
         tried = sum(int(row["tried"]) for row in csv.DictReader(file))
     assert f"{tried:,}" in (site / "reference" / "reliability" / "index.html").read_text(encoding="utf-8")
+    with (site / "reference" / "public-reports.csv").open(encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == len(report_replays.read_reports())
 
 
 @pytest.mark.browser

@@ -44,7 +44,7 @@ def frame(
 ) -> av.VideoFrame:
     """The frame to be encoded: in planes that are made here, so that no library chooses a matrix or a range."""
     height, width = picture.shape[:2]
-    if pixel_format.startswith("rgb"):
+    if pixel_format.startswith(("rgb", "bgr")):
         return av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format=pixel_format)
     red_weight, blue_weight = WEIGHTS[matrix]
     red, green, blue = np.moveaxis(signal(picture, curve), -1, 0)

@@ -11,6 +11,9 @@ import pytest
 from sample_videos import write_grey_film
 
 import reeltalk
+from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.analysis.next_steps import next_steps
+from reeltalk.analysis.standings import find_standings
 from reeltalk.errors import SettingError
 from reeltalk.stages import import_questions
 
@@ -82,6 +85,18 @@ def test_results_show_themselves(benchmark: Path, tmp_path: Path) -> None:
     assert (tmp_path / "board.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(SettingError, match=r"saved as \.svg"):
         both.plot().save(tmp_path / "board.gif")
+
+
+def test_no_command_of_a_report_names_a_function_of_a_notebook(benchmark: Path, tmp_path: Path) -> None:
+    def blank(frames: Sequence[Any], history: Sequence[tuple[str, str]], question: str) -> str:
+        return "black" if "What" in question else ""
+
+    done = reeltalk.evaluate(benchmark, blank, tmp_path / "run", progress=False)
+    blind = reeltalk.evaluate(benchmark, "baseline:blind", tmp_path / "blind", progress=False)
+    found = find_standings(build_leaderboard([done.run, blind.run]))
+    steps = next_steps(found, bench=benchmark, turns=10)
+    assert any(step.title == "Find out what blank sees." for step in steps)
+    assert not any("given" in step.command for step in steps)
 
 
 def test_what_is_no_model_is_said_before_anything_is_played(benchmark: Path, tmp_path: Path) -> None:

@@ -191,8 +191,12 @@ def test_where_nothing_is_answered_there_is_no_run(
 ) -> None:
     out = tmp_path / "run"
     command = evaluate(benchmark, server, out)
-    # Not one kind of failure in a row.
-    script.fails = lambda question: Answer(404 if question[-2] in "13" else 503, {"error": {"message": "no"}})
+    # No kinds that stop a command.
+    script.fails = lambda question: (
+        Answer(400, {"error": {"message": "no", "code": "content_filter"}})
+        if question[-2] in "13"
+        else Answer(503, {"error": {"message": "no"}})
+    )
     assert run(command) == 2
     said = capsys.readouterr().err.splitlines()[-1]
     assert "no turn has an answer" in said
@@ -268,7 +272,7 @@ def test_a_retry_of_a_run_that_was_moved_or_goes_elsewhere(
     benchmark: Path, server: Server, script: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str], full: bool,
 ) -> None:  # fmt: skip
-    """Paths of the command are seen from where it was given, wherever the whole folder is now."""
+    """Paths of the command are seen from where it was given, wherever the whole folder is now; it asks once more."""
     project = tmp_path / "project"
     project.mkdir()
     shutil.move(benchmark, project / "bench")
@@ -280,7 +284,13 @@ def test_a_retry_of_a_run_that_was_moved_or_goes_elsewhere(
     project.rename(tmp_path / "moved")
     script.fails = failing()
     with serve(script) as other, script.counted() as asked:
-        assert run(["retry", "moved/runs/tiny", "--base-url", other.base_url, "--max-calls", "10"]) == 0
+        again = ["retry", "moved/runs/tiny", "--base-url", other.base_url, "--max-calls", "10"]
+        capsys.readouterr()
+        assert run(again) == 2
+        assert (
+            f"This would write {tmp_path.resolve()}/moved/replies.sqlite. Nothing was done" in capsys.readouterr().err
+        )
+        assert run([*again, "--trust"]) == 0
         assert len(asked) == 10
         assert other.count == 10
     capsys.readouterr()
@@ -290,7 +300,7 @@ def test_a_retry_of_a_run_that_was_moved_or_goes_elsewhere(
     # A run that was copied alone: its command's places are named as they are kept, and where they would be now.
     for copy, folder in (("copy/of/tiny", "copy"), ("a/b", ".")):
         shutil.copytree("moved/runs/tiny", copy)
-        assert run(["retry", copy]) == 2
+        assert run(["retry", copy, "--trust"]) == 2
         said = capsys.readouterr().err
         assert f"names as 'bench' seen from {(tmp_path / folder).resolve()}; " in said
         assert "--bench" in said
@@ -417,7 +427,7 @@ def test_a_project_asks_again_what_failed(
     command = ["run", str(file)]
     script.fails = failing(*TEN)
     with script.counted() as asked:
-        assert run(command) == 1
+        assert run([*command, "--trust"]) == 1
         assert len(asked) == ALL
     script.fails = failing(*TEN[:3])
     with script.counted() as asked:

@@ -10,8 +10,8 @@ from cyclopts import Argument, Parameter
 from pydantic import BaseModel
 
 from reeltalk._version import __version__
-from reeltalk.cli.options import PLAN
-from reeltalk.cli.terminal import say
+from reeltalk.cli.options import PLAN, TrustOption
+from reeltalk.cli.terminal import ask_consent, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.plugins import needed
 from reeltalk_build.curate.settings import PRESETS, CurateSettings
@@ -40,6 +40,7 @@ def new(name: Path, /, *, template: Literal["household", "videos", "published"] 
         published benchmark.
     """
     from reeltalk.store.atomic import write_bytes
+    from reeltalk.store.consent import mark_made
     from reeltalk_build.project.reading import NAME
     from reeltalk_build.project.writing import TEMPLATES, project_text
 
@@ -50,6 +51,7 @@ def new(name: Path, /, *, template: Literal["household", "videos", "published"] 
     if file.exists():
         raise BenchmarkError(f"{file} exists; choose another name")
     write_bytes(file, project_text(TEMPLATES[template], called, section_commands()).encode())
+    mark_made(name)
     print(f"project: {file}")
     say(f"next: cd {name}, look at {PROJECT_FILE}, then reeltalk run")
     return 0
@@ -63,6 +65,7 @@ def run_project(
     since: Annotated[str | None, Parameter(name="--from")] = None,
     force: Annotated[tuple[str, ...], STEP_NAMES] = (),
     plan: Annotated[bool, PLAN] = False,
+    trust: TrustOption = False,
 ) -> int:
     """Run the steps of a project that have changed. Each step is one command, which is printed before it runs.
 
@@ -82,16 +85,19 @@ def run_project(
     force
         Run this step even if nothing changed. May be repeated.
     plan
-        Print the steps that would run and why, and forecast their requests and cost; run nothing.
+        Print the steps that would run and why, and forecast their requests and cost; run nothing, and no code.
     """
     if plan:
         if only or since or force:
             raise SettingError("--plan looks at all steps; leave out --only, --from and --force")
         return _plan_run(project)
     from reeltalk.cli.commands import run
+    from reeltalk.store.consent import check_consent
     from reeltalk_build.project.running import Runner, StepChoice
+    from reeltalk_build.project.steps import named_by_project
 
     read, steps = project_steps(project)
+    check_consent(read.folder, named_by_project(read, steps), trust or ask_consent)
     runner = Runner(read.folder, functools.partial(run, tells_stops=True), say, version=__version__)
     code = runner.run(steps, StepChoice(tuple(only), since, tuple(force)))
     folder = project if project.is_dir() else project.parent

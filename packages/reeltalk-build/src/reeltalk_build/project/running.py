@@ -13,6 +13,7 @@ from typing import Final, Literal
 from filelock import FileLock, Timeout
 
 from reeltalk.errors import BenchmarkError, SettingError, UnusableError
+from reeltalk.extension import PREFIX
 from reeltalk.stages.failures import outlook_of
 from reeltalk.store.atomic import storage_errors
 from reeltalk.store.benchmark import WORK, Benchmark
@@ -352,6 +353,8 @@ def tell_plan(
         asks = forecast_arguments(step)
         if asks is not None and any(read.path in to_come or prints.of(read) == MISSING for read in step.reads):
             write("  its requests can be forecast when the steps before it are done")
+        elif asks is not None and any(PREFIX in word for word in asks):
+            write("  its requests are not forecast: that would run the code that it names, and --plan runs none")
         elif asks is not None:
             with contextlib.chdir(folder):
                 worst = max(worst, run_command(asks))

@@ -1,12 +1,14 @@
 """The steps of a project: each has one command line, its inputs, and the path of its result."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from reeltalk.store.consent import Named, named_in_settings, named_path
 from reeltalk.store.event_log import EVENT_LOG
 from reeltalk.store.manifest import MANIFEST
+from reeltalk.store.remote import is_address
 from reeltalk.store.runs import INFO
 from reeltalk_build.project.reading import ProjectFile, Values, refuse_same_results
 from reeltalk_build.project.sections import HOW, READ, SOURCES, WRITERS, WRITTEN, CommandSpec
@@ -82,6 +84,19 @@ def steps_of_project(project: ProjectFile, commands: dict[str, CommandSpec]) -> 
     ends = [(step.name, step.result) for step in steps if step.section not in (*SOURCES, *WRITERS)]
     refuse_same_results(project.file, [("the benchmark", project.benchmark), *ends])
     return steps
+
+
+def named_by_project(project: ProjectFile, steps: Sequence[ProjectStep]) -> list[Named]:
+    """What a project names outside its folder: servers, keys, code and paths."""
+    folder = project.folder
+    models = (model.values for several in project.models.values() for model in several)
+    sections = (*project.sections.values(), *models)
+    found = [one for values in sections for one in named_in_settings(values, base=folder, folder=folder, inputs=READ)]
+    for step in steps:
+        found += named_path(Path(step.result), base=folder, folder=folder, does="write")
+        for read in step.reads:
+            found += [] if is_address(read.path) else named_path(Path(read.path), base=folder, folder=folder)
+    return list(dict.fromkeys(found))
 
 
 class _Steps:

@@ -163,6 +163,7 @@ def release(
         Videos that are filmed and decoded at a time; by default one for each core.
     """
     from reeltalk.store.atomic import write_bytes
+    from reeltalk.store.consent import mark_made
     from reeltalk.store.documents import read_text
     from reeltalk_build.cli.projects import PROJECT_FILE, run_project
     from reeltalk_household.benchmarks.household import release_recipe
@@ -174,6 +175,7 @@ def release(
             f"{file} has another recipe; run it with 'reeltalk run {out}', or choose another folder as --out"
         )
     write_bytes(file, recipe.encode())
+    mark_made(out)
     return run_project(out)
 
 

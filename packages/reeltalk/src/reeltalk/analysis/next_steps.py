@@ -9,9 +9,11 @@ from reeltalk.analysis.columns import SEES_NO_VIDEO, metric_title, span_of
 from reeltalk.analysis.difference_words import list_names
 from reeltalk.analysis.standings import Margin, Standings, unread_counts, unread_warning
 from reeltalk.analysis.values import format_points, format_range
+from reeltalk.extension import GIVEN, PREFIX
 from reeltalk.judge.protocol import needs_model
 from reeltalk.metrics.significance import POWER, videos_needed
 from reeltalk.metrics.uncertainty import FEW_VIDEOS, FEWEST_VIDEOS
+from reeltalk.store.runs import Run
 
 REPEATABLE: Final = ("evaluate", "judge")
 """Kinds of runs that `retry` can repeat."""
@@ -83,7 +85,7 @@ def _failed(told: _Evidence) -> Iterator[NextStep]:
     models = [model for model in told.found.board.models if model.competes and model.info.without_answer]
     if models:
         counts = [f"{model.info.without_answer:,} of {model.info.due:,} due turns of {model.title}" for model in models]
-        asked = [m.run.path for m in models if m.info.turns.get("failed") and m.run.info.kind in REPEATABLE]
+        asked = [m.run.path for m in models if m.info.turns.get("failed") and _repeatable(m.run)]
         yield NextStep(
             "Ask again what failed." if asked else "Add the answers that are missing, and evaluate again.",
             f"{list_names(counts)} have no answer, and every mean leaves them out.",
@@ -92,7 +94,7 @@ def _failed(told: _Evidence) -> Iterator[NextStep]:
         )
     elif lost := [row for row in told.found.rows if row.unscored and row.model.competes]:
         counts = [f"{row.unscored:,} of {row.title} ({row.reason})" for row in lost]
-        again = told.judge and lost[0].model.run.info.kind in REPEATABLE
+        again = told.judge and _repeatable(lost[0].model.run)
         yield NextStep(
             "Judge again what has no score." if again else "See why answers have no score.",
             f"Answers without a score: {list_names(counts)}.",
@@ -216,15 +218,29 @@ def _not_above(told: _Evidence) -> Iterator[NextStep]:
     above = models[0].above if models else None
     if headline is None or above is None or above.difference is None or above.shown or above.videos < FEWEST_VIDEOS:
         return
-    blind, model = told.found.board.titles[above.over], models[0].model.run.info.settings.get("model") or "NAME"
+    blind, model = told.found.board.titles[above.over], _model_of(models[0].model.run)
+    controls = f"{shlex.quote(model)} --controls none,black --out runs/controls"
     yield NextStep(
         f"Find out what {models[0].title} sees.",
         f"Its lead over {blind}, which does not see the videos, may be anything in "
         f"{format_range(above.low, above.high, headline.metric, signed=True)}. Controls ask it without "
         "pictures, and with black ones.",
-        f"reeltalk evaluate {told.bench} --model {shlex.quote(str(model))} --controls none,black --out runs/controls",
+        f"reeltalk evaluate {told.bench} --model {controls}" if _is_named(model) else "",
         f"turns.html#show=right-wrong&a={above.over}&b={models[0].index}",
     )
+
+
+def _model_of(run: Run) -> str:
+    return str(run.info.settings.get("model") or "NAME")
+
+
+def _is_named(model: str) -> bool:
+    """True for a model of the command line, which a function of a notebook is not."""
+    return not model.startswith(f"{PREFIX}{GIVEN}")
+
+
+def _repeatable(run: Run) -> bool:
+    return run.info.kind in REPEATABLE and _is_named(_model_of(run))
 
 
 def _second(told: _Evidence) -> Iterator[NextStep]:

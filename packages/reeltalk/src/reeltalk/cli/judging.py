@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 
@@ -18,8 +18,8 @@ from reeltalk.cli.evaluation_options import (
     RetryOptions,
     judge_settings,
 )
-from reeltalk.cli.options import BENCH, DELETE_REPLIES, FIRST, FLAG, HOW, OUT, OVERWRITE, SELECT, VERBOSE
-from reeltalk.cli.terminal import ProgressBar, print_run, refuse_existing, say, whole_runs
+from reeltalk.cli.options import BENCH, DELETE_REPLIES, FIRST, FLAG, HOW, OUT, OVERWRITE, SELECT, VERBOSE, TrustOption
+from reeltalk.cli.terminal import ProgressBar, ask_consent, print_run, refuse_existing, say, whole_runs
 from reeltalk.errors import SettingError
 from reeltalk.schema.settings import check_counts, settings_of
 
@@ -179,6 +179,7 @@ def retry(
     *,
     bench: Annotated[Path | None, BENCH] = None,
     settings: Annotated[RetryOptions, Parameter(name="*")] = NOTHING_ELSE,
+    trust: TrustOption = False,
     verbose: Annotated[bool, VERBOSE] = False,
 ) -> int:
     """Repeat only the failed requests of a run of `evaluate` or `judge`; an unfinished run continues.
@@ -201,7 +202,8 @@ def retry(
     from reeltalk.stages.retrying import retry as run_stage
 
     with ProgressBar() as bar:
-        done = run_stage(run, benchmark=bench, presets=PRESETS, progress=bar.show, tell=say, **dict(settings))
+        how: Any = {"presets": PRESETS, "trust": trust or ask_consent, "progress": bar.show, "tell": say}
+        done = run_stage(run, benchmark=bench, **how, **dict(settings))
     return print_run(done, verbose=verbose)
 
 

@@ -3,12 +3,12 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import DRY_RUN, FLAG, HOW, OVERWRITE
-from reeltalk.cli.terminal import ProgressBar, print_report, print_some, say
+from reeltalk.cli.options import DRY_RUN, FLAG, HOW, OVERWRITE, TrustOption
+from reeltalk.cli.terminal import ProgressBar, ask_consent, print_report, print_some, say
 from reeltalk.curate.wholeness import MAX_MISSING
 from reeltalk.errors import InputError, SettingError
 from reeltalk.formats import FORMATS
@@ -211,6 +211,7 @@ def media(
     at_once: Annotated[int, HOW] = 8,
     verify: Annotated[bool, FLAG] = False,
     dry_run: Annotated[bool, DRY_RUN] = False,
+    trust: TrustOption = False,
 ) -> int:
     """Keep a benchmark's media on an object store, or bring them from one.
 
@@ -245,12 +246,11 @@ def media(
         raise SettingError("--verify is for push; pull checks every file by its hash")
     opened = Benchmark.open(benchmark)
     with ProgressBar() as bar:
+        how: Any = {"dry_run": dry_run, "at_once": at_once, "trust": trust or ask_consent, "progress": bar.show}
         if direction == "pull":
-            moved = media_remote.pull(opened, address, dry_run=dry_run, at_once=at_once, progress=bar.show)
+            moved = media_remote.pull(opened, address, **how)
         else:
-            moved = media_remote.push(
-                opened, address, dry_run=dry_run, verify=verify, at_once=at_once, progress=bar.show
-            )
+            moved = media_remote.push(opened, address, verify=verify, **how)
     if direction == "push":
         print(_transfer_line(moved, "would be written to" if dry_run else "written to", "there"))
         return 0

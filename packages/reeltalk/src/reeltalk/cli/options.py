@@ -65,6 +65,8 @@ SELECT: Final = Parameter(group=SELECTION)
 BENCH: Final = Parameter(name=("--bench", "--benchmark"))
 """The second name is that of the verbs of `reeltalk.stages`, as for other options with two names."""
 HOW: Final = Parameter(group=RUN)
+TRUST_HELP: Final = "Use the servers, keys, code and paths that a folder of others names; else you are asked."
+TrustOption = Annotated[bool, Parameter(name="--trust", negative="", group=RUN, help=TRUST_HELP)]
 PLAN: Final = Parameter(name="--plan", negative="", group=RUN)
 DRY_RUN: Final = Parameter(name="--dry-run", negative="", group=RUN)
 ExecutorName = Annotated[

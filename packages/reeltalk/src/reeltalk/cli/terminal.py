@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.store.atomic import write_bytes
+from reeltalk.store.consent import refused
 from reeltalk.store.manifest import REPORT
 
 if TYPE_CHECKING:
@@ -28,6 +30,15 @@ class Report(Protocol):
 def say(message: str) -> None:
     """Print a message that is not a result, on standard error."""
     print(message, file=sys.stderr, flush=True)
+
+
+def ask_consent(told: str) -> bool:
+    """Ask a person at a terminal about what a folder names; elsewhere raise an error with the command that agrees."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        again = shlex.join(["reeltalk", *sys.argv[1:], "--trust"])
+        raise refused(told, f"if you agree to all of it: {again}")
+    say(f"{told}\nDo it? [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def refuse_existing(out: Path | None, *, overwrite: bool) -> None:

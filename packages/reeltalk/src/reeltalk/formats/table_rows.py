@@ -9,10 +9,11 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from reeltalk.errors import InputError
 from reeltalk.formats.parquet import FilesInside, read_arrow_rows, write_arrow_rows
@@ -26,6 +27,7 @@ from reeltalk.store.documents import (
     refuse_characters,
     write_json,
 )
+from reeltalk.store.text_tables import is_formula
 
 NEAR: Final = 0.35
 """Least similarity, 0 to 1, of two names that may be one misspelt."""
@@ -127,6 +129,8 @@ def _read_csv(path: Path, *, repeated: bool, faults: list[InputError] | None) ->
         header = next(reader, [])
     except csv.Error as error:
         raise InputError(f"not CSV: {error}", file=path, line=line) from None
+    columns = guarded_columns(header)
+    header = without_guards(header, columns)
     doubled = sorted(name for name, times in Counter(header).items() if times > 1)
     if doubled and not repeated:
         raise InputError("a column appears twice", file=path, line=1, value=doubled[0])
@@ -140,7 +144,7 @@ def _read_csv(path: Path, *, repeated: bool, faults: list[InputError] | None) ->
             if cells is None:
                 return SourceTable(header, rows)
             if cells:
-                rows.append(_csv_row(path, line, header, cells, doubled))
+                rows.append(_csv_row(path, line, header, without_guards(cells, columns), doubled))
         except (csv.Error, InputError) as error:
             fault = error if isinstance(error, InputError) else InputError(f"not CSV: {error}", file=path, line=line)
             if faults is None:
@@ -197,15 +201,48 @@ def _write_csv(path: Path, rows: Iterable[dict[str, Json]]) -> None:
             most[name] = max(most.get(name, 0), len(value) if isinstance(value, list) else 1)
     with path.open("w", encoding="utf-8", newline="") as stream:
         delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-        writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-        writer.writerow([name for name, count in most.items() for _ in range(count)])
-        for row in rows:
-            cells: list[str] = []
-            for name, count in most.items():
-                value = row.get(name)
-                texts = [csv_cell(one) for one in (value if isinstance(value, list) else [value])]
-                cells += texts + [""] * (count - len(texts))
-            writer.writerow(cells)
+        header = [name for name, count in most.items() for _ in range(count)]
+        has_formulas = any(is_formula(cell) for cells in (header, *_csv_cells(rows, most)) for cell in cells)
+        for place, cells in enumerate(chain([header], _csv_cells(rows, most))):
+            numbers = [str(number) for number, cell in enumerate(cells, start=1) if is_formula(cell)]
+            guards = [" ".join([GUARDED] * (place == 0) + numbers)] if has_formulas else []
+            stream.write(_csv_line([f"'{cell}" if is_formula(cell) else cell for cell in cells] + guards, delimiter))
+
+
+def _csv_line(cells: list[str], delimiter: str) -> str:
+    # With this end of lines, cells with a carriage return are quoted, which else begins a line of its own.
+    line = io.StringIO(newline="")
+    csv.writer(line, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
+    return f"{line.getvalue()[:-2]}\n"
+
+
+def _csv_cells(rows: Iterable[dict[str, Json]], most: Mapping[str, int]) -> Iterator[list[str]]:
+    for row in rows:
+        cells: list[str] = []
+        for name, count in most.items():
+            value = row.get(name)
+            texts = [csv_cell(one) for one in (value if isinstance(value, list) else [value])]
+            cells += texts + [""] * (count - len(texts))
+        yield cells
+
+
+GUARDED: Final = "guarded_cells"
+"""Last column of CSV that holds texts like formulas: it numbers the guarded cells of a row from 1; its name those of
+the header."""
+
+
+def guarded_columns(header: Sequence[object]) -> int | None:
+    """The number of cells of a row whose last one is of `GUARDED`; None if the table has no such column."""
+    found = re.fullmatch(rf"{GUARDED}( \d+)*", str(header[-1])) if header else None
+    return len(header) if found else None
+
+
+def without_guards(cells: Sequence[Any], columns: int | None) -> list[Any]:
+    """The cells of a row as they were before guards, if they are as many as `guarded_columns` gave for the header."""
+    if len(cells) != columns:
+        return list(cells)
+    numbers = {int(word) for word in str(cells[-1]).split() if word.isdecimal()}
+    return [cell.removeprefix("'") if number in numbers else cell for number, cell in enumerate(cells[:-1], start=1)]
 
 
 def csv_cell(value: Json) -> str:

@@ -40,7 +40,7 @@ from reeltalk.metrics.agree import (
     polarity,
     stem,
 )
-from reeltalk.metrics.choice import last_version
+from reeltalk.metrics.choice import before_next_question, last_version
 from reeltalk.metrics.tokenise import OTHER_SCRIPTS
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import AnswerKey, Turn
@@ -126,7 +126,7 @@ def matches(answer: str, references: tuple[str, ...], question: str = "") -> boo
     short = [reference for reference in references if _why_not(reference, question) is None]
     if not short:
         return None
-    said = last_version(plain_answer(answer))
+    said = last_version(plain_answer(before_next_question(answer, question)))
     if not _HAN.search(said):
         hedged = _HEDGES.search(said) is not None
         said = final_statement(said, question)

@@ -29,6 +29,7 @@ from reeltalk.language.answer_words import (
     without_hedges,
 )
 from reeltalk.language.rules import read_rules
+from reeltalk.metrics.choice import before_next_question
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.schema.model_texts import plain_answer
 
@@ -416,7 +417,7 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
         answer: The answer as the model wrote it, of any length.
     """
     due = " and ".join(key.values)
-    answer = plain_answer(answer)
+    answer = plain_answer(before_next_question(answer, question))
     if key.type != "refusal":
         answer = UNTRUE.sub(lambda found: " " if found.start() or key.type != "yes_no" else found[0], answer)
     if is_unable(normalise_answer(answer)):

@@ -329,6 +329,15 @@ def _by_text(text: str, options: Sequence[str], question: str) -> ChoiceReading:
     return _by_content(parts[-1] if parts else text, options, question)
 
 
+def before_next_question(answer: str, question: str) -> str:
+    """An answer without further questions that a model made up after it; one that repeats the question stays whole."""
+    begun = _forms()["goes_on"].search(answer)
+    if begun is None or not any(map(str.isalnum, answer[: begun.start()])):
+        return answer
+    told = answer[begun.end() :].strip().partition("\n")[0]
+    return answer if _plain_words(told) == _plain_words(question) else answer[: begun.start()]
+
+
 def last_version(text: str) -> str:
     """What stands after the last words that take an answer back; the whole text if nothing follows them."""
     found = list(_forms()["withdrawn"].finditer(text))

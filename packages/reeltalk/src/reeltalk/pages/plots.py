@@ -99,9 +99,9 @@ def plot_profile(run: Run, by: str | None = None) -> Plot:
         for row in rows
         if row.by == chosen and row.model in places
     ]
-    title = f"{metric_title(headline.metric)} by {str(chosen).replace('_', ' ')}"
-    rows = str(chosen).replace("_", " ")
-    return _plot(title, interval_chart(marks, title=title, axis=metric_heading(headline.metric), few=FEW, rows=rows))
+    groups = str(chosen).replace("_", " ")
+    title = f"{metric_title(headline.metric)} by {groups}"
+    return _plot(title, interval_chart(marks, title=title, axis=metric_heading(headline.metric), few=FEW, rows=groups))
 
 
 def _plot(title: str, svg: str) -> Plot:

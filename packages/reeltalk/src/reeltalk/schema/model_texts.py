@@ -64,6 +64,8 @@ def without_thoughts(text: str) -> str:
         text: A reply as it came.
     """
     forms = _forms()
+    if (begun := forms["next_turn"].search(text)) is not None and any(map(str.isalnum, text[: begun.start()])):
+        text = text[: begun.start()]
     for opened, closed in forms["thoughts"]:
         ends = list(closed.finditer(text))
         if ends:
@@ -211,6 +213,7 @@ def _forms() -> dict[str, Any]:
         ],
         "viewing": {**viewing, "phrases": raw["viewing"]["phrases"], "one": one_of},
         "tokens": re.compile(raw["tokens"]["pattern"], flags),
+        "next_turn": re.compile(raw["next_turn"]["pattern"], flags),
         "leads": re.compile(rf"\A\W*(?:{_either(raw['leads'])})", flags),
         "finals": re.compile(_either(raw["finals"]), flags),
         "tails": re.compile(rf"(?<=\w)(?:{_either(raw['tails'])})([.!]?)\s*\Z", flags),

@@ -18,6 +18,7 @@ from reeltalk.evaluation.settings import LimitSettings
 from reeltalk.evaluation.signing import judge_request, judging_request
 from reeltalk.evaluation.stage import EvaluationRunner
 from reeltalk.evaluation.tables import Parts
+from reeltalk.evaluation.useless import UselessReplies
 from reeltalk.formats import load_format
 from reeltalk.judge.judge import NULL_MODEL
 from reeltalk.judge.reference_checks import replace_answers
@@ -36,7 +37,7 @@ from reeltalk.stages.run import (
     background_of,
     check_deletion,
     check_judging,
-    command_json,
+    command_to_keep,
     current_folder_from,
     describe_whole_run,
     finish,
@@ -48,10 +49,11 @@ from reeltalk.stages.run import (
     write_command,
 )
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.consent import check_consent, named_path
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_source
 from reeltalk.store.rows import FieldValues, Rows, SpooledRows, database_errors, temporary_database
-from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run
+from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run, run_to_retry
 
 
 class AnswersToJudge:
@@ -81,6 +83,9 @@ class AnswersToJudge:
             named = run.info.settings.get("benchmark_path")
             if self.benchmark is None and isinstance(named, str) and (Path(named) / "manifest.json").is_file():
                 self.benchmark = Benchmark.open(Path(named))
+                if self.benchmark.manifest.content_hash != run.info.settings.get("benchmark"):
+                    hint = f"the run was played on another content; give --bench {named} if it is the right one"
+                    check_consent(run_to_retry(path), named_path(Path(named), base=Path(), folder=path), hint=hint)
         known = self.benchmark.stored_content() if self.benchmark else None
         self.content: Content | None = known
         whole: Content | None = None
@@ -394,7 +399,8 @@ class _Judgement:
 
     def command(self, read: AnswersToJudge, out: Path) -> dict[str, Any]:
         """The command, so that `reeltalk retry` can run it again."""
-        return command_json(
+        found = named_path(read.benchmark.path, base=Path(), folder=out) if read.benchmark is not None else []
+        return command_to_keep(
             JudgementCommand(
                 folder=current_folder_from(out),
                 judging=self.judging,
@@ -405,7 +411,9 @@ class _Judgement:
                 benchmark=self.benchmark.path if self.benchmark is not None else None,
                 format=self.format,
                 beside=self.beside,
-            )
+            ),
+            out,
+            found,
         )
 
     def run(
@@ -435,7 +443,9 @@ class _Judgement:
                 again=before is not None,
             ) as folder,
             ReplyStore(limits.replies or folder.replies) as store,
-            open_judging(judging, self.judge_model, limits, store, self.budget, tell=self.tell) as judging_setup,
+            open_judging(
+                judging, self.judge_model, limits, store, self.budget, tell=self.tell, benchmark=read.benchmark
+            ) as judging_setup,
         ):
             folder.clear_logs()
             evaluation = EvaluationRunner(
@@ -444,6 +454,7 @@ class _Judgement:
                 background_of(content, judging) if content is not None else None,
                 at_a_time=limits.connections,
                 progress=progress,
+                useless=UselessReplies(self.tell, stops=limits.preflight, same_stops=False),
             ).judge(units, metadata={"sources": list(map(str, read.paths))})
             # The tables need the memory.
             del asked, units

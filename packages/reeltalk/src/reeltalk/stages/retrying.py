@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.errors import BenchmarkError, ReeltalkError, SettingError
 from reeltalk.evaluation.settings import CHANGEABLE, Preset
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.runs import CONTROLS
@@ -14,7 +14,10 @@ from reeltalk.stages.evaluating import evaluate
 from reeltalk.stages.judging import judge
 from reeltalk.stages.run import EvaluationCommand, JudgementCommand, RunReport, read_command
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.runs import COMMAND, CONTROLS_FOLDER
+from reeltalk.store.consent import Trust, check_consent, named_in_settings, not_agreed
+from reeltalk.store.documents import read_json
+from reeltalk.store.manifest import read_manifest
+from reeltalk.store.runs import COMMAND, CONTROLS_FOLDER, REQUEST
 
 NO_PRESETS: Final[Mapping[str, Preset]] = {}
 
@@ -24,6 +27,7 @@ def retry(
     *,
     benchmark: Path | str | None = None,
     presets: Mapping[str, Preset] = NO_PRESETS,
+    trust: Trust = False,
     progress: Progress = unseen,
     tell: Tell = silent,
     **changed: Any,
@@ -37,6 +41,8 @@ def retry(
         run: The run's folder.
         benchmark: The new place of the benchmark, if it was moved.
         presets: Published designs by name, as in `reeltalk.evaluation.presets.PRESETS`, for runs that used one.
+        trust: True to use the servers, keys, code and paths that a run of somebody else names; or a function that is
+            given a text about them, and asks the user. A run that was made here needs neither.
         progress: Called after each turn.
         tell: Receives a sentence about the repeated requests.
         **changed: Settings that differ from before, by name, of `reeltalk.evaluation.settings.CHANGEABLE`; None leaves
@@ -45,7 +51,7 @@ def retry(
     Raises:
         TypeError: A setting has another name.
         BenchmarkError: `run` is not a run or has no command, or its sources no longer exist.
-        SettingError: An address was given with a password, which is not stored; or the preset is not in `presets`.
+        SettingError: A password is not stored, the preset is not in `presets`, or you do not agree to what a run names.
         ReeltalkError: As `evaluate` and `judge`.
     """
     if unknown := [name for name in changed if name not in CHANGEABLE]:
@@ -67,6 +73,11 @@ def retry(
             f"that would be {folder}, which is not there. If the run was moved or copied alone, put it back; or give "
             f"the command that made it again with --out {path}: it asks only what failed"
         )
+    stored = _settings_of(command, path, folder)
+    # In a run that was made here, what is given now does not turn the rest into somebody else's.
+    if not_agreed(path, named_in_settings(stored, base=folder, folder=path)):
+        given = {name: value for name, value in [("benchmark", moved), *changed.items()] if value is not None}
+        check_consent(path, named_in_settings(stored | {"given": given}, base=folder, folder=path, given=given), trust)
     # Paths of the command, and paths in names such as python:FILE.py:CLASS, are relative to that folder.
     with contextlib.chdir(folder):
         if isinstance(command, JudgementCommand):
@@ -101,6 +112,18 @@ def retry(
             progress=progress,
             tell=tell,
         )
+
+
+def _settings_of(command: EvaluationCommand | JudgementCommand, run: Path, folder: Path) -> dict[str, Any]:
+    """The settings of a command, without benchmarks that have the content that the run was played on."""
+    found: dict[str, Any] = command.model_dump()
+    with contextlib.suppress(ReeltalkError, OSError, AttributeError):
+        request: Any = read_json(run / REQUEST)
+        for name in ("benchmark", "train"):
+            # Whoever knows the hash of a content knows the content.
+            if found.get(name) and read_manifest(folder / found[name]).content_hash == request.get(name):
+                del found[name]
+    return found
 
 
 def _opened(path: Path, run: Path, *, option: str = "--bench") -> Benchmark:

@@ -47,6 +47,7 @@ from reeltalk.schema.server_address import without_user
 from reeltalk.stages.failures import Failures, asking_helps, failures_in, failures_of
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.consent import Named, mark_made, named_in_settings
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.runs import (
@@ -59,6 +60,7 @@ from reeltalk.store.runs import (
     holds_plays,
     is_unfinished,
 )
+from reeltalk.store.tables import PLAYED
 
 Asked = tuple[str, Turn | AnsweredTurn]
 """The video that a turn is about, and the turn."""
@@ -80,6 +82,7 @@ def open_judging(
     budget: Budget,
     *,
     tell: Tell,
+    benchmark: Benchmark | None = None,
 ) -> Iterator[JudgingSetup]:
     """Judges, their model, and what text metrics need.
 
@@ -90,13 +93,16 @@ def open_judging(
         store: Stores replies.
         budget: Budget of all requests together.
         tell: Receives the reason why a metric is not available.
+        benchmark: Read before a model is opened, as what the judges show or count comes from it.
 
     Raises:
-        InputError: A user's prompt cannot replace ours.
+        InputError: A user's prompt cannot replace ours, or a row of the benchmark is damaged.
     """
     judges = create_judges(settings)
     model = None
     if options.judge is not None and any(judge.needs_model for judge in judges):
+        if benchmark is not None:
+            benchmark.check_rows(PLAYED)
         asking = ModelConfig.for_judging(options, limits, judges, published=settings.published, tell=tell)
         model = create_model(options.judge, asking, store, budget)
     with contextlib.ExitStack() as stack:
@@ -619,12 +625,11 @@ def current_folder_from(out: Path) -> str:
     return os.path.relpath(Path.cwd(), out.resolve())
 
 
-def command_json(command: EvaluationCommand | JudgementCommand) -> dict[str, Any]:
-    """Convert a command to JSON, without the users and passwords of addresses.
-
-    Args:
-        command: As it was given.
-    """
+def command_to_keep(
+    command: EvaluationCommand | JudgementCommand, run: Path, named: Iterable[Named] = ()
+) -> dict[str, Any]:
+    """Convert a command to JSON, without users and passwords of addresses, and mark its run with what it named."""
+    mark_made(run, [*named_in_settings(command.model_dump(), base=Path.cwd(), folder=run), *named])
     found = command.model_dump(mode="json")
     hidden = []
     for part in ("asking", "judge_model"):
@@ -642,7 +647,7 @@ def write_command(path: Path, command: Mapping[str, Any]) -> None:
 
     Args:
         path: The run's folder.
-        command: As `command_json` gave it.
+        command: As `command_to_keep` gave it.
 
     Raises:
         BenchmarkError: It cannot be written.

@@ -18,6 +18,7 @@ from reeltalk.progress import Progress, unseen
 from reeltalk.schema.outcomes import Check
 from reeltalk.store.atomic import PARTIAL_PREFIX, write_bytes
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.consent import Named, Trust, check_consent, mark_made
 from reeltalk.store.documents import parse, read_document, write_json
 from reeltalk.store.download import AT_ONCE, Traffic, download_file, run_in_threads
 from reeltalk.store.manifest import REMOTE, hash_file
@@ -65,7 +66,7 @@ def read_remote(benchmark: Path) -> str | None:
 
 
 def record_remote(benchmark: Path, address: str) -> None:
-    """Record the address of a benchmark's media.
+    """Record the address of a benchmark's media, which the user gave.
 
     Raises:
         SettingError: The address cannot be used, or holds credentials.
@@ -73,6 +74,18 @@ def record_remote(benchmark: Path, address: str) -> None:
     """
     note = Recorded(media=check_remote_address(address))
     write_bytes(benchmark / REMOTE, write_json(note.model_dump(mode="json")).encode())
+    mark_made(benchmark, [_named(address)])
+
+
+def _place(benchmark: Path, address: str | None, trust: Trust) -> str | None:
+    """The given address, or the recorded one if this user gave it or agrees to it."""
+    if address is None and (address := read_remote(benchmark)) is not None:
+        check_consent(benchmark, [_named(address)], trust)
+    return address
+
+
+def _named(address: str) -> Named:
+    return Named("contact", f"{redact(address)} for media, with your credentials of such a store")
 
 
 def named_media(benchmark: Benchmark) -> dict[str, str]:
@@ -90,6 +103,7 @@ def pull(
     *,
     dry_run: bool = False,
     at_once: int = AT_ONCE,
+    trust: Trust = False,
     progress: Progress = unseen,
 ) -> Moved:
     """Download the missing media of the tables; each file is checked by its hash.
@@ -99,14 +113,15 @@ def pull(
         address: Address of the media; by default the recorded one. It is recorded if none was.
         dry_run: Only list what would be downloaded.
         at_once: Files at a time.
+        trust: As for `reeltalk.stages.retry`, for a recorded address that somebody else gave.
         progress: Receives how far the work is.
 
     Raises:
-        SettingError: No address is known, or it cannot be used.
+        SettingError: No address is known, it cannot be used, or you did not agree to it.
         RemoteError: A file could not be fetched; the others are kept.
         BenchmarkError: The disk is full or cannot be written.
     """
-    where = address or read_remote(benchmark.path)
+    where = _place(benchmark.path, address, trust)
     if where is None:
         raise SettingError(
             f"{benchmark.path} records no address of its media; name it, as in media pull BENCH s3://bucket/folder"
@@ -133,6 +148,7 @@ def push(
     dry_run: bool = False,
     verify: bool = False,
     at_once: int = AT_ONCE,
+    trust: Trust = False,
     progress: Progress = unseen,
 ) -> Moved:
     """Upload the media that are not yet at the address, and record the address.
@@ -146,14 +162,15 @@ def push(
         dry_run: Only list what would be uploaded.
         verify: Read every file back, also those that were there before, and compare hashes.
         at_once: Files at a time.
+        trust: As for `reeltalk.stages.retry`, for a recorded address that somebody else gave.
         progress: Receives how far the work is.
 
     Raises:
-        SettingError: No address is known, or it cannot be used.
+        SettingError: No address is known, it cannot be used, or you did not agree to it.
         RemoteError: A file could not be written, or has other content when it is read back.
         BenchmarkError: A file here is damaged.
     """
-    where = address or read_remote(benchmark.path)
+    where = _place(benchmark.path, address, trust)
     if where is None:
         raise SettingError(
             f"{benchmark.path} records no address for its media; name it, as in media push BENCH s3://bucket/folder"

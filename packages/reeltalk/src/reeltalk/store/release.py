@@ -15,6 +15,7 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark, BenchmarkWriter
+from reeltalk.store.consent import mark_copied
 from reeltalk.store.content import Content, ReadsTables
 from reeltalk.store.foreign import open_file, path_inside
 from reeltalk.store.manifest import MANIFEST, MEDIA, PART_BYTES, REMOTE, hash_file
@@ -108,6 +109,7 @@ def freeze(
         for directory, _, names in os.walk(partial):
             for name in names:
                 Path(directory, name).chmod(0o444)
+    mark_copied(benchmark.path, folder)
     return Benchmark.open(folder)
 
 

@@ -42,7 +42,8 @@ _LATEX: Final = {
         )
     },
 }
-_FORMULA: Final = re.compile(r"[=+\-@\t\n]")
+_FORMULA: Final = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+"""Beginnings of a formula, also in wide characters."""
 _NUMBER: Final = re.compile(r"[+-]?[\d,]+(\.\d+)?(e[+-]?\d+)?")
 _NOT_IN_PDFLATEX: Final = re.compile("[^ -~¡-ž‐–—‘’“”†•…™←€Ș-ț]+|[«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲų]+")
 """Letters for which pdfLaTeX has no definition without further packages. None of these is in `_LATEX`."""
@@ -67,7 +68,12 @@ def inert_cell(cell: object) -> object:
         return cell
     # `csv` does not quote a carriage return, so what follows it would begin a cell.
     text = re.sub("\r\n?", "\n", cell)
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+    return f"'{text}" if is_formula(text) else text
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet would run a text; a number is none."""
+    return bool(_FORMULA.match(text)) and not _NUMBER.fullmatch(text)
 
 
 def markdown_table(

@@ -19,6 +19,8 @@ SEEK_AHEAD_S: Final = 4.0
 """The reader seeks a frame that is further ahead than this. It reaches a nearer one by decoding, which is cheaper."""
 DELAY: Final = 8
 """How many frames a decoder may hold back: damage is reported that much earlier than its gap appears."""
+SPOILS_S: Final = 0.5
+"""After damage that took longer than this, pictures are made from lost ones, up to the next key frame."""
 MARGIN_S: Final = 1.0
 """How far before a time to seek. Containers index by decoding time, which runs ahead of presentation time."""
 
@@ -32,6 +34,8 @@ class FrameAt(NamedTuple):
     stands_in: bool
     """True if later packets could not be decoded, so that this frame may stand in for a lost one."""
     look: Look
+    spoilt: bool = False
+    """True if it was made from pictures that could not be decoded, so that it may show what the video does not."""
 
     @property
     def pixels(self) -> Pixels:
@@ -72,7 +76,8 @@ class _Reader:
             raise VideoError("no frame can be decoded")
         self.start, self.shown = first.pts, first
         self.damaged = deque([0], maxlen=DELAY)
-        self.next = self._read()
+        self.spoilt, self.next_spoilt = False, False
+        self.next = self._read(first)
 
     def at(self, time_s: float) -> FrameAt:
         # A tiny amount is added, so that a time that was rounded earlier still falls on its frame.
@@ -83,9 +88,10 @@ class _Reader:
         if far and not self.source.joined:
             self._seek(target)
         while self.next is not None and self.next.pts <= target:
-            self.shown, self.next = self.next, self._read()
+            self.shown, self.spoilt = self.next, self.next_spoilt
+            self.next = self._read(self.shown)
         stands_in = self.source.damaged > self.damaged[0]
-        return FrameAt(self.shown.pts_s, self.shown.picture, stands_in, self.source.look)
+        return FrameAt(self.shown.pts_s, self.shown.picture, stands_in, self.source.look, self.spoilt)
 
     def _seek(self, target: int) -> None:
         wanted, margin = target, int(MARGIN_S / self.source.time_base)
@@ -101,15 +107,21 @@ class _Reader:
     def _begin(self, pts: int, target: int) -> bool:
         """Go on from a time stamp; False if that leads beyond the target."""
         self.source.seek(pts)
-        found = self._read()
+        found = self._read(None)
         if found is None or found.pts > target:
             return False
-        self.shown, self.next = found, self._read()
+        self.shown, self.spoilt = found, self.next_spoilt
+        self.next = self._read(found)
         return True
 
-    def _read(self) -> Frame | None:
+    def _read(self, before: Frame | None) -> Frame | None:
         self.damaged.append(self.source.damaged)
-        return self.source.next_frame()
+        found = self.source.next_frame()
+        if before is None or found is None or found.picture.key_frame:
+            self.next_spoilt = False
+        elif self.source.damaged > self.damaged[0] and found.pts_s - before.pts_s > SPOILS_S:
+            self.next_spoilt = True
+        return found
 
 
 FUNCTION: Final = "reeltalk.video.frames:decode_whole_frames"

@@ -69,7 +69,7 @@ def serve(argument: dict[str, Any]) -> dict[str, Any]:
                 write_picture(Path(argument["folder"]), name, content)
                 written.add(name)
             found.append(frame.pts_s)
-            if frame.stands_in and time_s - frame.pts_s > LOST_S:
+            if frame.spoilt or (frame.stands_in and time_s - frame.pts_s > LOST_S):
                 lost.append(time_s)
     except VideoError as error:
         return {REFUSED: str(error)}

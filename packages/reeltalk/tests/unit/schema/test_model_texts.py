@@ -19,7 +19,7 @@ TABLE = tomllib.loads(FORMS.read_text(encoding="utf-8"))
 THOUGHTS = [example for row in TABLE["thought"] for example in row["examples"]]
 
 
-@pytest.mark.parametrize(("text", "left"), [*THOUGHTS, *TABLE["tokens"]["examples"]])
+@pytest.mark.parametrize(("text", "left"), [*THOUGHTS, *TABLE["tokens"]["examples"], *TABLE["next_turn"]["examples"]])
 def test_thoughts_and_tokens_are_taken_off(text: str, left: str) -> None:
     assert without_thoughts(text) == left
     assert plain_reply(text) == plain_answer(text) == left

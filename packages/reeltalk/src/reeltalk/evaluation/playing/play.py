@@ -90,9 +90,11 @@ class Response:
     completion_tokens: int | None = None
     memory_bytes: int | None = None
     """Bytes that are kept of the stream after it, if known."""
+    cut_off: bool = False
     cached: bool = False
     origin: ReplyOrigin | None = None
     """Who gave it; None if no model was asked."""
+    cut_at: int | None = None
 
     @classmethod
     def of(cls, reply: Reply) -> Self:
@@ -103,8 +105,10 @@ class Response:
             first_token_s=reply.first_token_s,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
+            cut_off=reply.cut_off,
             cached=reply.cached,
             origin=reply.origin,
+            cut_at=reply.cut_at,
         )
 
 
@@ -274,10 +278,12 @@ async def play_script(
             prompt_tokens=response.prompt_tokens,
             completion_tokens=response.completion_tokens,
             memory_bytes=response.memory_bytes,
+            cut_off=response.cut_off,
             cached=response.cached,
             served_model=response.origin and response.origin.model,
             served_host=response.origin and response.origin.host,
             served_dialect=response.origin and response.origin.dialect,
+            cut_at=response.cut_at,
             corrupted=planted,
             option_order=order,
         )
