@@ -80,15 +80,7 @@ def test_any_benchmark_can_be_written_in_any_layout_that_is_written(folder: str,
 
 
 def test_a_layout_that_is_only_read_is_refused_for_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(FORMATS) - set(WRITTEN) == {
-        "avsd",
-        "dramaqa",
-        "folder",
-        "mvbench",
-        "ovo-bench",
-        "streamingbench",
-        "video-mme",
-    }
+    assert "mvbench" not in WRITTEN
     Benchmark.create(tmp_path / "bench").write_content(read("mvbench"), stage="test")
     assert run(["export", "mvbench", str(tmp_path / "bench"), str(tmp_path / "out")]) == 2
     assert "mvbench is only read; written are hub, mt-video-bench" in capsys.readouterr().err
