@@ -12,6 +12,7 @@ from places import TESTS
 from reeltalk.cli import run
 from reeltalk.errors import InputError
 from reeltalk.formats import FORMATS, WRITTEN, load_format
+from reeltalk.formats.dramaqa import DramaQAReader
 from reeltalk.schema.intervals import Interval
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
@@ -77,6 +78,13 @@ def test_any_benchmark_can_be_written_in_any_layout_that_is_written(folder: str,
         layout.read(tmp_path)
     else:
         assert lost
+
+
+def test_a_reader_that_notes_no_file_is_told_what_it_lacks() -> None:
+    reader = DramaQAReader(SAMPLES / "dramaqa")
+    reader.kinds["script"] = lambda file: None
+    with pytest.raises(AssertionError, match=r"must call add_file for .*script\.json"):
+        reader.read()
 
 
 def test_a_layout_that_is_only_read_is_refused_for_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
