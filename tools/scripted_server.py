@@ -40,6 +40,8 @@ class Answer:
     """Reset the connection instead of an answer."""
     cut: bool = False
     """Promise twice the body that is sent, and hang up; of a stream, send half."""
+    endless: bool = False
+    """Send the body again and again until the client hangs up, every hundredth of a second."""
 
 
 Script = Callable[[Body], "str | Body | Answer"]
@@ -261,6 +263,9 @@ def serve(
                 return
             text = answer.content if isinstance(answer.content, str) else json.dumps(answer.content, ensure_ascii=False)
             content = text.encode()
+            if answer.endless:
+                self._repeat(content, answer)
+                return
             self.send_response(answer.status)
             for name, value in ({"Content-Type": "application/json"} | answer.headers).items():
                 self.send_header(name, value)
@@ -282,6 +287,17 @@ def serve(
                 else:
                     stopped.wait(part)
             self.wfile.write(b"0\r\n\r\n")
+
+        def _repeat(self, content: bytes, answer: Answer) -> None:
+            self.close_connection = True
+            self.send_response(answer.status)
+            for name, value in ({"Content-Type": "application/json"} | answer.headers).items():
+                self.send_header(name, value)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while not stopped.wait(0.01):
+                    self.wfile.write(content)
+                    self.wfile.flush()
 
         def _stream(self, events: list[str], cut: bool) -> None:
             sent = "".join(events).encode()

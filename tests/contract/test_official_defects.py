@@ -317,7 +317,8 @@ def test_defect_07_empty_replies_for_ever_one_result_file_and_videos_without_lin
         command = judge_command(source, tmp_path / "none", server.base_url, "svbench", "svbench", "--max-retries", "2")
         # Where a judge says nothing at all there is no run, and the same command goes on.
         assert run(command) == 2
-        assert server.count == 3
+        # The same words may well give the same reply, so that they are asked once again.
+        assert server.count == 2
     assert not (tmp_path / "none" / "run.json").exists()
 
 

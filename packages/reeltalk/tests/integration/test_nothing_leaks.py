@@ -162,7 +162,7 @@ def reply(body: Body, *, signed_in: bool) -> str | Answer:
     """Fails at every second turn that is asked about, and answers between, so that no breaker ends it."""
     numbers = re.findall(r"Where is he \((\d+)\)", words(body["messages"][-1]))
     if not numbers or int(numbers[-1]) % 2:
-        return '{"score": 80, "reason": "right"}' if numbers and "kitchen" in json.dumps(body) else "In the kitchen."
+        return '{"score": 80, "reason": "right"}' if body["model"] == "other" else "In the kitchen."
     echo, carrier = MODES[int(numbers[-1]) // 2]
     # A password that was never sent cannot be known to be one.
     return spoiled((echo if signed_in else echo.replace("password", "key"), carrier))

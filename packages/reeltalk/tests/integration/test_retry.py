@@ -191,8 +191,12 @@ def test_where_nothing_is_answered_there_is_no_run(
 ) -> None:
     out = tmp_path / "run"
     command = evaluate(benchmark, server, out)
-    # Not one kind of failure in a row.
-    script.fails = lambda question: Answer(404 if question[-2] in "13" else 503, {"error": {"message": "no"}})
+    # No kinds that stop a command.
+    script.fails = lambda question: (
+        Answer(400, {"error": {"message": "no", "code": "content_filter"}})
+        if question[-2] in "13"
+        else Answer(503, {"error": {"message": "no"}})
+    )
     assert run(command) == 2
     said = capsys.readouterr().err.splitlines()[-1]
     assert "no turn has an answer" in said

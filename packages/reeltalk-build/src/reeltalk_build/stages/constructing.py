@@ -48,8 +48,8 @@ from reeltalk_build.construct.writers import Writer
 class WritingModels:
     """Opens models that share a budget and the kept replies."""
 
-    def __init__(self, asking: RequestSettings, store: ReplyStore, tell: Tell) -> None:
-        self._asking, self._store, self._tell = asking, store, tell
+    def __init__(self, benchmark: Benchmark, asking: RequestSettings, store: ReplyStore, tell: Tell) -> None:
+        self._benchmark, self._asking, self._store, self._tell = benchmark, asking, store, tell
         more = asking.more, asking.more_tokens, asking.more_cost
         self._budget = Budget(asking.max_calls, asking.max_tokens, asking.max_cost, ledger=store, more=more)
         self._opened: list[Model] = []
@@ -62,11 +62,14 @@ class WritingModels:
         Raises:
             SettingError: The model has no address.
             OutageError: Its server was tried, and no request can succeed.
+            InputError: A row of the benchmark is damaged. All are read once, before the first request.
         """
         asking = self._asking
         key_variable = None if len(self._store) else asking.api_key_env
         check_server(name, asking.base_url, key_variable, name=option)
         key = os.environ.get(asking.api_key_env)
+        if not self._opened:
+            self._benchmark.check_rows()
         longest = asking.max_reply_tokens or longest_reply(name)
         endpoint = overlay(Endpoint(model=name), dict(asking) | {"max_tokens": longest})
         if sample:
@@ -141,7 +144,10 @@ def open_models(
     """Create the models of a stage that writes into a benchmark."""
     folder = benchmark.path / WORK
     folder.mkdir(exist_ok=True)
-    with ReplyStore(folder / replies) as store, contextlib.closing(WritingModels(asking, store, tell)) as models:
+    with (
+        ReplyStore(folder / replies) as store,
+        contextlib.closing(WritingModels(benchmark, asking, store, tell)) as models,
+    ):
         yield models
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from askers import World
+from reliability_page import Reliability
 from team import make_team
 
 from reeltalk.cli import run
@@ -131,7 +132,11 @@ EDITS: dict[str, Edit] = {
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_an_edit_of_the_database_is_noticed(name: str, bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_edit_of_the_database_is_noticed(
+    name: str, bench: Path, capsys: pytest.CaptureFixture[str], reliability: Reliability
+) -> None:
+    tally = reliability("review", "edits of the review database by hand", "`review status --verify` does not notice")
+    tally.tried += 1
     assert run(["review", "status", str(bench), "--verify"]) == 0
     connection = sqlite3.connect(bench.with_name("bench.review") / "review.db")
     connection.execute("PRAGMA ignore_check_constraints = ON")
@@ -228,8 +233,10 @@ HOSTILE: dict[str, Spoiler] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_backup_is_refused_in_little_memory(
-    name: str, original: Path, bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, original: Path, bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], reliability: Reliability
 ) -> None:
+    tally = reliability("review", "hostile backups, restored", "a row in the database, 48 MiB or more, or a traceback")
+    tally.tried += 1
     folder = tmp_path / "unpacked"
     with zipfile.ZipFile(original / "backup.zip") as archive:
         archive.extractall(folder)

@@ -29,6 +29,7 @@ from reeltalk.schema.settings import settings_of
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.rows import NamedRows
+from reeltalk.store.tables import PLAYED
 
 if TYPE_CHECKING:
     from reeltalk.llm.client import Picture
@@ -263,6 +264,7 @@ def create_model(
             budget=budget,
             option=asking.option,
             model_args=asking.model_args(spec),
+            stream=asking.stream,
         )
     model = create_served_model(
         endpoint,
@@ -403,6 +405,7 @@ def create_player(
         # Tables distinguish people from models by the source.
         source_name = spec if kind == "human" else name
         return CreatedPlayer(AnswersPlayer.of(found, source=name, sha256=sha256), (source_name, sha256))
+    benchmark.check_rows(PLAYED)  # what cannot be read is found before the first request
     if kind == "summary" and colon:
         from reeltalk.evaluation.playing.chat import SummaryPlayer
 

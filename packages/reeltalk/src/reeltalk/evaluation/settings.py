@@ -252,7 +252,7 @@ class LimitSettings(BaseModel):
     """Wait before a request is sent again; each further one is twice as long."""
     preflight: bool = True
     """Ask each server for one small reply before anything is decoded, to find errors and the fields that it accepts. If
-    replies are already kept, this is done before the first new request."""
+    replies are already kept, this is done before the first new request. Without it, empty replies stop no command."""
     max_calls: Count | None = None
     """Hard limit: requests that may reach a server, repeated ones included."""
     max_tokens: Count | None = None

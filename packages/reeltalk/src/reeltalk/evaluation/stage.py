@@ -28,6 +28,7 @@ from reeltalk.evaluation.playing.play import (
 from reeltalk.evaluation.playing.script import Script
 from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.evaluation.signing import code_hash, served_part
+from reeltalk.evaluation.useless import UselessReplies
 from reeltalk.judge.judge import (
     NULL_MODEL,
     AddsUnits,
@@ -233,6 +234,7 @@ class EvaluationRunner:
         progress: Called after each turn.
         null_sample: Units whose empty answers a model judges; by default sampled from those that are played here.
         stops_unread: Stop if most of the first answers cannot be read.
+        useless: Counts replies that say nothing, if a server gives them.
     """
 
     def __init__(
@@ -245,6 +247,7 @@ class EvaluationRunner:
         progress: Progress | None = None,
         null_sample: frozenset[UnitKey] | None = None,
         stops_unread: bool = False,
+        useless: UselessReplies | None = None,
     ) -> None:
         self.collected: Final = Collected(logs.parent)
         """The results so far."""
@@ -259,6 +262,7 @@ class EvaluationRunner:
         self._null_sample = null_sample
         self._stops_unread, self._read = stops_unread, 0
         self._unread: list[str] = []
+        self._useless = useless
 
     def run(
         self,
@@ -317,6 +321,8 @@ class EvaluationRunner:
                         turn = await anext(turns)
                         _note(turn, notes)
                     done.append(turn)
+                    if self._useless is not None and logged is not None and logged.is_remote:
+                        self._useless.see_answer(turn)
                     self._count("playing")
 
         self._run(Mapped(scripts, _sample_of_script), play_one, logged, metadata or {}, frames)
@@ -388,17 +394,23 @@ class EvaluationRunner:
             for model in models.values():
                 await model.close()
 
-        run_samples(
-            "evaluate",
-            samples,
-            play_one if self._judging.judges else play_unjudged,
-            judge_one if self._judging.judges else None,
-            models=models,
-            log_dir=self._logs,
-            at_a_time=self._at_a_time,
-            metadata=metadata,
-            close=close,
-        )
+        try:
+            run_samples(
+                "evaluate",
+                samples,
+                play_one if self._judging.judges else play_unjudged,
+                judge_one if self._judging.judges else None,
+                models=models,
+                log_dir=self._logs,
+                at_a_time=self._at_a_time,
+                metadata=metadata,
+                close=close,
+            )
+        finally:
+            # Only now no more of them come.
+            if self._useless is not None and self._useless.texts:
+                for model in models.values():
+                    model.store.forget(self._useless.texts)
 
     async def _judge_nothing(self, judge: Judge, unit: JudgeUnit) -> None:
         """Judge a unit with empty answers, once for all models that answered it."""
@@ -436,7 +448,10 @@ class EvaluationRunner:
             rows: list[JudgedScore] = []
             judged = judged_units(judge, units, self._background)
             for unit in judged:
-                rows += await judge_unit(judge, unit, self._judging.model)
+                own = await judge_unit(judge, unit, self._judging.model)
+                rows += own
+                if self._useless is not None and (served := self._judging.logged) is not None and served.is_remote:
+                    self._useless.see_verdicts(own)
                 await self._judge_nothing(judge, unit)
             of_script[judge.name] = rows
             self._refuse_unread(judge, units, rows)

@@ -136,14 +136,14 @@ def read_questions(
     reader = _Reader(source, wanted, one_dialogue_per_video, strict=strict, films=films if fix else None)
     if source.is_dir():
         reader.read_folder()
-    elif source.suffix.lower() in reader.endings:
+    elif source.suffix.lower() in (*reader.endings, *([".md"] if fix else [])):
         reader.read_table(source, source.name)
     else:
         raise InputError(
             f"not a table that can be read: it ends in {source.suffix or 'nothing'}",
             file=source,
-            hint="pass --fix, which reads spreadsheets"
-            if source.suffix.lower() in SPREADSHEETS
+            hint="pass --fix, which reads spreadsheets, text and Markdown"
+            if source.suffix.lower() in (*SPREADSHEETS, ".txt", ".md")
             else f"save it as {', '.join(TABLE_SUFFIXES)}",
         )
     return reader.finish()
@@ -294,9 +294,10 @@ class _Reader:
         missing = [name for name in needed if name not in taken]
         if missing:
             near = nearest_hint(missing[0], [name for name in header if name not in meanings])
+            given = ",".join(f"{name}=NAME" for name in missing)
             raise InputError(
-                f"no column {missing[0]!r}", file=path, line=1,
-                hint=f"its columns: {', '.join(header)}{near}; name it with --columns {missing[0]}=NAME",
+                f"no column {' and no '.join(map(repr, missing))}", file=path, line=1,
+                hint=f"its columns: {', '.join(header)}{near}; name it with --columns {given}",
             )  # fmt: skip
         free = [name for name in COLUMNS if name not in taken and name != "options"]
         for theirs in dict.fromkeys(header[:COMPARED]):

@@ -8,22 +8,31 @@ import csv
 import datetime
 import io
 import re
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from reeltalk.errors import InputError, MissingExtraError
-from reeltalk.formats.table_rows import SourceTable, TableRow, guarded_columns, without_guards
+from reeltalk.formats.table_rows import SourceTable, TableRow, guarded_columns, plain_column, without_guards
 from reeltalk.schema.record import Json
 from reeltalk.store.documents import check_text, decode_text, parse_json
 from reeltalk.store.foreign import VIDEO_SUFFIXES, open_file
 
+NAMES: Final = Path(__file__).with_name("table_names.toml")
 SPREADSHEETS: Final = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _MOST_BYTES: Final = 1 << 28
 _LOOKED_AT: Final = 50
 """Lines that say which delimiter a table has."""
+
+
+@cache
+def usual_names() -> Mapping[str, Any]:
+    """What others call columns and fields, by our name: `table_names.toml`."""
+    return tomllib.loads(NAMES.read_text(encoding="utf-8"))
 
 
 class Guess(NamedTuple):
@@ -127,7 +136,7 @@ def read_text_table(path: Path, faults: list[InputError]) -> GuessedTable:
     """
     content = _bytes_of(path)
     text, encoding = _decoded(content, path)
-    lines = text.splitlines()[:_LOOKED_AT]
+    lines = [line for line in text.splitlines() if not line.startswith("#")][:_LOOKED_AT] or text.splitlines()
 
     def agreeing(delimiter: str) -> tuple[int, bool]:
         widths = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
@@ -144,6 +153,7 @@ def read_text_table(path: Path, faults: list[InputError]) -> GuessedTable:
     usual = "\t" if path.suffix.lower() == ".tsv" else ","
     if delimiter not in (usual, ";", "\t"):
         found.note("another delimiter", path.name, "", usual, delimiter)
+    text = _without_comments(found, text, delimiter)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     grid: list[tuple[int, list[Json]]] = []
     if delimiter == "|" and (marked := _markdown(text)):
@@ -168,6 +178,21 @@ def read_text_table(path: Path, faults: list[InputError]) -> GuessedTable:
     columns = guarded_columns(grid[0][1]) if grid else None
     _take_grid(found, [(line, without_guards(cells, columns)) for line, cells in grid])
     return found
+
+
+def _without_comments(found: GuessedTable, text: str, delimiter: str) -> str:
+    """A text whose first lines, if they begin with `#`, are empty, but for a last one with the names of columns."""
+    lines = text.split("\n")
+    first = next((number for number, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
+    comments = [number for number in range(first) if lines[number].strip()]
+    if comments:
+        last, below = (re.sub(r'"[^"]*"', "", lines[n]).split(delimiter) for n in (comments[-1], first))
+        named = {plain_column(cell.strip("# \r")) for cell in last} & {"video", *usual_names()["columns"]["video"]}
+        comments = comments[:-1] if len(last) == len(below) > 1 or (len(last) > 1 and named) else comments
+    for number in comments:
+        found.note("a line of comment", f"{found.path.name}:{number + 1}", "", lines[number].strip(), "")
+        lines[number] = ""
+    return "\n".join(lines)
 
 
 def _is_quoted(text: str) -> bool:
@@ -196,7 +221,7 @@ def _markdown(text: str) -> list[tuple[int, list[Json]]]:
 
 
 def _decoded(content: bytes, path: Path) -> tuple[str, str]:
-    """A text and its encoding. A file of several bytes a letter that is not UTF-8 is not guessed."""
+    """A text and its encoding. Without a usual name of a column in it, a file of another script is not guessed."""
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:
             return content.decode("utf-16"), "UTF-16"
@@ -205,6 +230,12 @@ def _decoded(content: bytes, path: Path) -> tuple[str, str]:
     try:
         return content.decode("utf-8-sig"), "UTF-8"
     except ValueError:
+        usual = [name for names in usual_names()["columns"].values() for name in names if not name.isascii()]
+        for codec, encoding in usual_names()["encodings"].items():
+            text = content.decode(codec, "replace")
+            head = "".join(text.splitlines()[:2]).casefold()
+            if "\ufffd" not in text and any(name in head for name in usual if len(name) > 1):
+                return text, encoding
         high = re.findall(rb"[\x80-\xff]+", content)
         single = sum(len(run) == 1 for run in high)
         if 2 * single > len(high):
@@ -223,7 +254,9 @@ def _take_grid(found: GuessedTable, grid: list[tuple[int, list[Json]]]) -> None:
         raise InputError("no line of column names", file=found.path, line=1)
     for line, cells in filled[:at]:
         found.note("a line above the names of columns", f"{found.path.name}:{line}", "", " ".join(map(str, cells)), "")
-    header = [str(cell if cell is not None else "").strip().lstrip("#") for cell in filled[at][1]]
+    header = [str(cell if cell is not None else "").strip().lstrip("#").strip() for cell in filled[at][1]]
+    header, more = _names_below(found, header, [cells for _, cells in filled[at + 1 : at + 3]])
+    at += more
     while header and not header[-1]:
         header.pop()
     found.header = header
@@ -248,6 +281,27 @@ def _take_grid(found: GuessedTable, grid: list[tuple[int, list[Json]]]) -> None:
             found.note("cells behind the last column are left out", f"{found.path.name}:{line}", "", extra, "")
         found.rows.append(TableRow(found.path, line, "$", row))
     found.header = [name for name in dict.fromkeys(header) if name]
+
+
+def _names_below(found: GuessedTable, header: list[str], below: list[list[Json]]) -> tuple[list[str], int]:
+    """Names of columns of which further lines hold a part, and the number of these lines."""
+    texts = [[str("" if cell is None else cell).strip() for cell in cells] for cells in below]
+    if len(texts) == 2 and all(not cell or cell.startswith('{"ImportId"') for cell in texts[1]):
+        found.note(
+            "the second of three lines of names, as Qualtrics writes them", found.path.name, "", header, texts[0]
+        )
+        return texts[0], 2
+    above, groups = "", []
+    for name, after in zip(header, [*header[1:], *("" for _ in header[:1])], strict=True):
+        groups.append(above if not name else name if not after else "")
+        above = name or above
+    inner = [*(texts[0] if texts else ()), *("" for _ in header)][: len(header)]
+    under = [n for n, name in enumerate(inner) if name]
+    if len(under) < 2 or not all(groups[n] for n in under) or all(header[n] for n in under):
+        return header, 0
+    joined = [f"{groups[n]}/{inner[n]}" if inner[n] else name for n, name in enumerate(header)]
+    found.note("two lines of names of columns", found.path.name, "", header, joined)
+    return joined, 1
 
 
 def read_json_rows(path: Path, faults: list[InputError]) -> GuessedTable:
@@ -302,7 +356,12 @@ def _records(value: Json, found: GuessedTable) -> Iterator[tuple[str, Json]]:
     elif len(lists) == 1 and len(members) > 1 and not _names_videos(lists):
         [(key, rows)] = lists.items()
         found.note(f"the rows are the list {key!r}", name)
-        yield from ((f"$.{key}[{number}]", one) for number, one in enumerate(rows))
+        film, ids = ({ours, *usual_names()["columns"][ours]} for ours in ("video", "id"))
+        around = {k: cell for k, cell in members.items() if isinstance(cell, str | int | float) and k not in ids}
+        if not film & around.keys() or any(film & one.keys() for one in rows if isinstance(one, dict)):
+            around = {}  # not the document of one video
+        for number, one in enumerate(rows):
+            yield f"$.{key}[{number}]", {**around, **one} if isinstance(one, dict) else one
     elif (
         members
         and all(isinstance(one, dict) and one.keys() == _first(members).keys() for one in members.values())

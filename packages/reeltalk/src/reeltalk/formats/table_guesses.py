@@ -8,11 +8,10 @@ is read as `table_rows.read_table` reads it.
 import ast
 import json
 import re
-import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import unquote
@@ -28,21 +27,18 @@ from reeltalk.formats.table_forms import (
     read_json_rows,
     read_spreadsheet,
     read_text_table,
+    usual_names,
 )
 from reeltalk.formats.table_rows import TableRow, is_text_table, plain_column, read_table
 from reeltalk.schema.record import Json
 from reeltalk.schema.turn_sense import LETTERS
 from reeltalk.store.foreign import VIDEO_SUFFIXES
 
-NAMES: Final = Path(__file__).with_name("table_names.toml")
+TEXT_TABLES: Final = (".csv", ".tsv", ".txt", ".md")
 OPTION: Final = "option_"
+_Is = Callable[[str], bool]
 _LOOKED_AT: Final = 50
 """Rows whose cells say which columns a table has."""
-
-
-@cache
-def _names() -> Mapping[str, Any]:
-    return tomllib.loads(NAMES.read_text(encoding="utf-8"))
 
 
 def guess_table(
@@ -68,23 +64,42 @@ def guess_table(
         InputError: Nothing in it can be read as rows.
         MissingExtraError: A spreadsheet needs the `xlsx` extra, Parquet the `hub` extra.
     """
-    suffix = path.suffix.lower()
+    suffix, names = path.suffix.lower(), {film_name(name) for name in films}
+
+    def is_film(text: str) -> bool:
+        return Path(text).suffix.lower() in VIDEO_SUFFIXES or film_name(text) in names
+
     if suffix in SPREADSHEETS:
         found = read_spreadsheet(path)
-    elif suffix in (".csv", ".tsv", ".txt"):
+    elif suffix in TEXT_TABLES:
         found = read_text_table(path, faults)
     elif suffix in (".json", ".jsonl", ".ndjson"):
         found = read_json_rows(path, faults)
     else:
         table = read_table(path, repeated=True, files=files, faults=faults)
         found = GuessedTable(path, "Parquet", table.header, table.rows)
+    if suffix in (*SPREADSHEETS, *TEXT_TABLES):
+        _name_columns(found, is_film)
     _expand(found)
     _drop_empty(found)
     _unfold(found)
-    _bind(found, columns, known, films)
+    _bind(found, columns, known, is_film)
     _mend_cells(found)
     _find_files(found, films)
     return found
+
+
+def _name_columns(found: GuessedTable, is_film: _Is) -> None:
+    """Number the columns of a table whose first line is a question as the others are."""
+    usual = {name for ours in ("video", "question") for name in (ours, *usual_names()["columns"][ours])}
+    if any(_plain(name) in usual for name in found.header) or not any(map(is_film, found.header)):
+        return
+    numbered = {name: f"column {number}" for number, name in enumerate(found.header, start=1)}
+    first = TableRow(found.path, 1, "$", {new: name for name, new in numbered.items()})
+    named = [{numbered[name]: cell for name, cell in row.cells.items()} for row in found.rows]
+    found.note("the first line is a question and names no columns", found.path.name, "", found.header, "")
+    found.rows = [first, *(replace(row, cells=cells) for row, cells in zip(found.rows, named, strict=True))]
+    found.header = list(numbered.values())
 
 
 def _expand(found: GuessedTable) -> None:
@@ -110,7 +125,7 @@ def _expand(found: GuessedTable) -> None:
 
 def _asks(cell: Json) -> bool:
     """True for a list of objects that each hold a question."""
-    names = {"question", *_names()["columns"]["question"]}
+    names = {"question", *usual_names()["columns"]["question"]}
     return (
         isinstance(cell, list)
         and bool(cell)
@@ -121,11 +136,11 @@ def _asks(cell: Json) -> bool:
 def _lift(row: TableRow) -> None:
     """Put the members of an inner object, such as `metadata`, beside the other cells; options stay together."""
     for key, value in list(row.cells.items()):
-        if isinstance(value, dict) and _plain(key) not in ("options", "answer", *_names()["columns"]["options"]):
+        if isinstance(value, dict) and _plain(key) not in ("options", "answer", *usual_names()["columns"]["options"]):
             for name, inner in value.items():
-                if any(_plain(name) in (ours, *usual) for ours, usual in _names()["columns"].items()):
+                if any(_plain(name) in (ours, *usual) for ours, usual in usual_names()["columns"].items()):
                     row.cells.setdefault(name, inner)
-    for key in _names()["nested"]["history"]:  # pairs before the last question
+    for key in usual_names()["nested"]["history"]:  # pairs before the last question
         pairs = row.cells.get(key)
         if isinstance(pairs, list) and pairs and all(isinstance(one, list) and len(one) == 2 for one in pairs):
             last = next(([row.cells[q], row.cells.get(a)] for q, a in (("query", "response"),) if q in row.cells), None)
@@ -141,7 +156,7 @@ def _lift(row: TableRow) -> None:
 
 
 def _speaks(value: Json) -> bool:
-    nested = _names()["nested"]
+    nested = usual_names()["nested"]
     return (
         all_objects(value)
         and isinstance(value, list)
@@ -154,7 +169,7 @@ def _speaks(value: Json) -> bool:
 
 def _turns(value: Json, found: GuessedTable, row: TableRow) -> list[dict[str, Json]]:
     """The exchanges of a conversation: what the user says, and the answer."""
-    nested, asked, film = _names()["nested"], "", None
+    nested, asked, film = usual_names()["nested"], "", None
     turns: list[dict[str, Json]] = []
     at_s: Json = None
     for one in value if isinstance(value, list) else ():
@@ -185,7 +200,7 @@ def _turns(value: Json, found: GuessedTable, row: TableRow) -> list[dict[str, Js
         called = next((row.cells[key] for key in ("id", "dialogue_id", "conversation_id") if row.cells.get(key)), None)
         turn["dialogue"] = called if isinstance(called, str | int) else row.where
         turn["id"] = None
-        if film is not None and not plain & {"video", *_names()["columns"]["video"]}:
+        if film is not None and not plain & {"video", *usual_names()["columns"]["video"]}:
             turn["video"] = film
     return turns if len(turns) > 1 else [{**turn, "dialogue": None, "turn": None} for turn in turns]
 
@@ -198,10 +213,10 @@ def _drop_empty(found: GuessedTable) -> None:
 
 def _unfold(found: GuessedTable) -> None:
     """A row for each of `Question 1`, `Answer 1`, `Question 2` and so on."""
-    names = _names()["columns"]
+    names = usual_names()["columns"]
     pairs: dict[str, dict[str, str]] = {}
     for theirs in found.header:
-        numbered = re.fullmatch(r"([a-z_]*?)_?(\d{1,2})", _plain(theirs))
+        numbered = re.fullmatch(r"(\D*?)_?(\d{1,2})", _plain(theirs))
         for ours in ("question", "answer"):
             if numbered is not None and numbered[1] in (ours, *names[ours]):
                 pairs.setdefault(numbered[2], {})[ours] = theirs
@@ -217,7 +232,8 @@ def _unfold(found: GuessedTable) -> None:
             asked = {ours: row.cells.get(theirs) for ours, theirs in pair.items()}
             if str(asked["question"] or "").strip():
                 rows.append(TableRow(row.path, row.line, row.place, {**around, **asked}))
-    found.note("a row for each numbered question", found.path.name, "", sorted(wide), len(rows))
+    why = "a row for each numbered question; --one-dialogue-per-video makes turns of them"
+    found.note(why, found.path.name, "", sorted(wide), len(rows))
     found.rows, found.header = rows, [*(name for name in found.header if name not in wide), "question", "answer"]
 
 
@@ -229,7 +245,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s./-]+", "_", unicodedata.normalize("NFC", plain)).strip("_")
 
 
-def _bind(found: GuessedTable, columns: Mapping[str, str], known: Callable[[str], bool], films: Sequence[str]) -> None:
+def _bind(found: GuessedTable, columns: Mapping[str, str], known: _Is, is_film: _Is) -> None:
     """Find out which column has which meaning: by its own name, by a usual one, or by its cells."""
     meanings = {theirs: ours for ours, theirs in columns.items() if theirs in found.header}
     for theirs in found.header:
@@ -239,15 +255,10 @@ def _bind(found: GuessedTable, columns: Mapping[str, str], known: Callable[[str]
     exact = set(meanings)
     _bind_options(found, meanings)
     plain = {
-        theirs: {_plain(part) for part in (theirs, *re.split(r"[/(),]", theirs))} - {""} for theirs in found.header
+        theirs: {_plain(part) for part in (theirs, *re.split(r"[/(),（）]", theirs))} - {""} for theirs in found.header
     }
 
-    names = {film_name(name) for name in films}
-
-    def is_film(text: str) -> bool:
-        return Path(text).suffix.lower() in VIDEO_SUFFIXES or film_name(text) in names
-
-    for ours, usual in _names()["columns"].items():
+    for ours, usual in usual_names()["columns"].items():
         free = [
             theirs
             for name in (ours, *usual)
@@ -263,6 +274,19 @@ def _bind(found: GuessedTable, columns: Mapping[str, str], known: Callable[[str]
         _bind_by_cells(found, meanings, "video", is_film)
     if "question" not in meanings.values():
         _bind_by_cells(found, meanings, "question", lambda text: text.rstrip().endswith(("?", "？")))
+    for ours, words in usual_names()["words"].items():
+        said = {theirs: {*re.split(r"[\W_]+", _plain(theirs))} for theirs in found.header if theirs not in meanings}
+        other = usual_names()["other_words"]["words"]
+        free = [
+            theirs for theirs, any_of in said.items() if len(any_of) > 2 and any_of & {*words} and not any_of & {*other}
+        ]
+        if len(free) == 1 and not {ours, *(["correct"] if ours == "answer" else [])} & {*meanings.values()}:
+            meanings[free[0]] = ours
+    if not {"answer", "correct"} & {*meanings.values()} and any(ours[:6] == "option" for ours in meanings.values()):
+        meanings.update({theirs: "correct" for theirs in found.header if _plain(theirs) == "key"})
+    free = [theirs for theirs in found.header if theirs not in meanings]
+    if [re.sub(r"\d+", "", theirs) for theirs in free] == ["column "] and "answer" not in meanings.values():
+        meanings[free[0]] = "answer"  # the only column left of a table without names
     if "correct" in meanings.values() and "options" not in meanings.values():
         theirs = next(name for name, ours in meanings.items() if ours == "correct")
         if "answer" not in meanings.values() and not any(ours.startswith(OPTION) for ours in meanings.values()):
@@ -344,7 +368,7 @@ def _may_be(found: GuessedTable, column: str, ours: str) -> bool:
 
 def _bind_options(found: GuessedTable, meanings: dict[str, str]) -> None:
     """Columns such as `a0`, `option 1`, `Choice A` or plain `A`, if at least two follow each other from the first."""
-    pattern = re.compile(r"(option|opcion|choice|candidate|opt|answer|ans|antwort|a)?_?([0-9]|[a-j])")
+    pattern = re.compile(r"(options?|opcion|choices?|candidate|opt|answer|ans|antwort|a|选项|選択肢)?_?([0-9]|[a-j])")
     groups: dict[str, dict[str, str]] = {}
     for theirs in found.header:
         if theirs not in meanings and (match := pattern.fullmatch(_plain(theirs))):
@@ -360,11 +384,11 @@ def _bind_options(found: GuessedTable, meanings: dict[str, str]) -> None:
 
 
 def _has_right_one(found: GuessedTable, meanings: Mapping[str, str]) -> bool:
-    usual = {*_names()["columns"]["correct"], *_names()["columns"]["answer"], "answer", "correct"}
+    usual = {*usual_names()["columns"]["correct"], *usual_names()["columns"]["answer"], "answer", "correct"}
     return any(_plain(name) in usual or meanings.get(name) in ("answer", "correct") for name in found.header)
 
 
-def _bind_by_cells(found: GuessedTable, meanings: dict[str, str], ours: str, fits: Callable[[str], bool]) -> None:
+def _bind_by_cells(found: GuessedTable, meanings: dict[str, str], ours: str, fits: _Is) -> None:
     looked = found.rows[:_LOOKED_AT]
     for theirs in found.header:
         texts = [str(row.cells[theirs]) for row in looked if isinstance(row.cells.get(theirs), str)]
@@ -435,7 +459,9 @@ def _literal(text: str) -> Any:
 
 
 def _mend_cells(found: GuessedTable) -> None:
+    _take_frames(found)
     theirs = {ours: name for name, ours in found.meanings.items()}
+    _join_wrong_answers(found, theirs)
     _empty_absent(found, theirs)
     _fill_down(found, theirs)
     _leave_out_splits(found, theirs)
@@ -476,6 +502,38 @@ def _mend_cells(found: GuessedTable) -> None:
         found.meanings["options"] = "options"
 
 
+def _take_frames(found: GuessedTable) -> None:
+    """The start and end in seconds of rows that number frames and have a frame rate."""
+    usual = usual_names()["frames"]
+    columns = [next((one for one in found.header if _plain(one) in usual[key]), "") for key in ("start", "end", "rate")]
+    if not all(columns) or {"start_s", "end_s"} & {*found.meanings.values()}:
+        return
+    for row in found.rows:
+        start, end, rate = (parse_seconds(str(row.cells.get(name))) for name in columns)
+        if start is not None and end is not None and rate:
+            row.cells.update(start_s=round(start / rate, 3), end_s=round(end / rate, 3))
+            found.note("frames as seconds, by the frame rate in the row", row.where, columns[0],
+                       [start, end], [row.cells["start_s"], row.cells["end_s"]])  # fmt: skip
+    found.meanings |= {"start_s": "start_s", "end_s": "end_s"}
+
+
+_WRONG: Final = re.compile(r"(?:(?:wrong|incorrect|false)_(?:answer|option|choice)|distractor)s?_?[0-9a-e]?")
+
+
+def _join_wrong_answers(found: GuessedTable, theirs: Mapping[str, str]) -> None:
+    """Options of the answer and the wrong answers. In the order of the alphabet no place says which one is right."""
+    wrong = [name for name in found.header if name not in found.meanings and _WRONG.fullmatch(_plain(name))]
+    if "answer" not in theirs or any(ours == "options" or ours.startswith(OPTION) for ours in theirs):
+        return
+    for row in found.rows if wrong else ():
+        cells = [row.cells.get(name) for name in (theirs["answer"], *wrong)]
+        given = [one for cell in cells for one in (cell if isinstance(cell, list) else [cell])]
+        texts = [text for one in given if (text := str("" if one is None else one).strip())]
+        if not isinstance(cells[0], list) and str(cells[0] or "").strip() and len({*texts}) == len(texts) > 1:
+            row.cells["options"] = sorted(texts)
+            found.note("the answer and the wrong answers as options", row.where, wrong[0], texts, sorted(texts))
+
+
 def _empty_absent(found: GuessedTable, theirs: Mapping[str, str]) -> None:
     """Cells that say that there is no time are empty; in a table of R so is every `NA`."""
     columns = {theirs[ours] for ours in ("asked_at_s", "start_s", "end_s", "span") if ours in theirs}
@@ -491,7 +549,9 @@ def _empty_absent(found: GuessedTable, theirs: Mapping[str, str]) -> None:
 def _fill_down(found: GuessedTable, theirs: Mapping[str, str]) -> None:
     """An empty name of a video is that of another column, or the one above: in merged cells, or in a later turn."""
     other = [
-        name for name in found.header if _plain(name) in _names()["columns"]["video"] and name not in found.meanings
+        name
+        for name in found.header
+        if _plain(name) in usual_names()["columns"]["video"] and name not in found.meanings
     ]
     video, dialogue, turn = (theirs.get(ours, "") for ours in ("video", "dialogue", "turn"))
     above: TableRow | None = None

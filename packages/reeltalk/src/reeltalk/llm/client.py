@@ -26,6 +26,7 @@ from reeltalk.llm.wire import (
     Sent,
     create_breaker,
     describe_endpoint,
+    longest_reply_chars,
     most_prompt_tokens,
 )
 from reeltalk.schema.record import Json
@@ -161,7 +162,7 @@ class ModelClient:
         try:
             return await self._sent(messages, schema, request.sample)
         except RefusedError as refusal:
-            if schema is None or refusal.status not in REFUSED_SCHEMA_STATUS or refusal.kind == "request":
+            if schema is None or refusal.status not in REFUSED_SCHEMA_STATUS or refusal.kind != "invalid":
                 raise
         reply = await self._sent(messages, None, request.sample)
         # Only now is it certain that the server refused because of the schema.
@@ -172,7 +173,10 @@ class ModelClient:
         sent = await send_within(self._budget, self.sender, self.endpoint, messages, schema, sample)
         if sent.reply is None:
             raise sent.error or ModelError(f"{describe_endpoint(self.endpoint)} gave nothing")
-        return sent.reply
+        longest = longest_reply_chars(self.endpoint)
+        if len(sent.reply.text) <= longest:
+            return sent.reply
+        return dataclasses.replace(sent.reply, text=sent.reply.text[:longest], cut_off=True, cut_at=longest)
 
 
 async def send_within(

@@ -18,6 +18,7 @@ from reeltalk.llm.wire import (
     data_url,
     failure_kind,
     failure_of_request,
+    is_spent,
     is_unreached,
     no_answer_within,
     start_on_one_line,
@@ -122,16 +123,17 @@ class InspectSender:
         tokens = (output.usage.input_tokens, output.usage.output_tokens) if output.usage else (None, None)
         text = output.completion.strip()
         if output.error:
-            return Sent(None, ModelError(f"{self._name}: {scrub(output.error, self._secrets)}"), *tokens)
+            problem = ModelError(f"{self._name}: {scrub(output.error, self._secrets)}", kind="reply")
+            return Sent(None, problem, *tokens)
         if output.stop_reason in REFUSALS and (not text or output.usage is None):
             # Providers turn such a refusal into a reply whose text is the error.
             words = f" ({start_on_one_line(scrub(text, self._secrets))})" if text else ""
             told = f"{self._name} gave no answer: {OF_ONE_REQUEST} {REFUSALS[output.stop_reason]}{words}"
             return Sent(None, ModelError(told, kind="request"), *tokens)
         if not text and output.stop_reason == "max_tokens":
-            return Sent(None, ModelError(f"{self._name} {no_answer_within(self.endpoint)}", kind="reply"), *tokens)
+            return Sent(None, ModelError(f"{self._name} {no_answer_within(self.endpoint)}", kind="empty"), *tokens)
         if not text:
-            return Sent(None, TransientError(f"{self._name} gave an empty reply", kind="reply"), *tokens)
+            return Sent(None, TransientError(f"{self._name} gave an empty reply", kind="empty"), *tokens)
         cut_off = output.stop_reason == "max_tokens"
         took_s = time.monotonic() - began_s
         told = output.completion if self.endpoint.keeps_space else text
@@ -145,18 +147,19 @@ class InspectSender:
 
     def _problem(self, error: Exception, dialect: Dialect, asked: dict[str, Any]) -> ModelError:
         problem = f"{self._name}: {scrub(str(error), self._secrets) or type(error).__name__}"
+        status, body = status_of(error), getattr(error, "body", None)
+        if status is not None and is_spent(status, f"{error} {body}"):
+            return RefusedError(problem, status, kind="quota")
         decision: Any = self.api.should_retry(error)
         if decision:
             wait_s = getattr(decision, "retry_after", None)
             if getattr(decision, "kind", None) == "rate_limit":
                 return RateLimitedError(problem, kind="busy", wait_s=wait_s)
             return TransientError(problem, kind=failure_kind(error), wait_s=wait_s, reached=not is_unreached(error))
-        status = status_of(error)
         if status is None:
             return ModelError(problem, kind=failure_kind(error))
-        body = getattr(error, "body", None)
         if (what := failure_of_request(status, f"{error} {body}")) is not None:
-            return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, of_request=True)
+            return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, kind="request")
         if self.learner.refused(dialect, asked, status, str(error) if body is None else body):
             return LearnedError(problem, status)
         return RefusedError(problem, status)

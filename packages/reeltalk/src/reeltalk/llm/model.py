@@ -126,7 +126,7 @@ class Reply:
     prompt_tokens: int | None
     completion_tokens: int | None
     cut_off: bool
-    """True if the reply ended at `max_tokens`."""
+    """True if the reply ended at `max_tokens`, or was cut."""
     cached: bool = False
     """True if it was stored by an earlier request and cost nothing now."""
     took_s: float | None = None
@@ -138,6 +138,8 @@ class Reply:
     the likeliest others. None if the server gives none."""
     host: str | None = None
     dialect: str | None = None
+    cut_at: int | None = None
+    """Characters after which it was cut here, as the server sent far more than was asked for; None if it was not."""
 
     @property
     def origin(self) -> ReplyOrigin:

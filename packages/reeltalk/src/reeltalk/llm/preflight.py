@@ -22,7 +22,7 @@ from reeltalk.llm.dialect import Dialect, DialectStore, known_dialect
 from reeltalk.llm.language_model import LoopThread
 from reeltalk.llm.model import INSPECT, Endpoint, Message
 from reeltalk.llm.replies import ReplyStore
-from reeltalk.llm.retrying import Breaker
+from reeltalk.llm.retrying import LASTING, Breaker
 from reeltalk.llm.scrubbing import endpoint_address, public_address, scrub, secrets_of
 from reeltalk.llm.wire import RefusedError, Sent, describe_endpoint
 from reeltalk.schema.record import Json
@@ -89,6 +89,7 @@ def preflight(
     budget: Budget | None = None,
     option: str = "--base-url",
     model_args: Mapping[str, Any] | None = None,
+    stream: bool = False,
 ) -> PreflightResult:
     """Ask a server which models it has, and one of them for a small reply.
 
@@ -102,6 +103,7 @@ def preflight(
         budget: Limits; the small requests count too.
         option: Option of the command for the address, for errors.
         model_args: Arguments that inspect_ai's `get_model` passes to the provider.
+        stream: True if replies will be streamed; the small one is streamed then.
 
     Raises:
         OutageError: No request can succeed. The message says what is wrong, where, and what to do.
@@ -110,7 +112,7 @@ def preflight(
     small = endpoint.model_copy(
         update={"max_tokens": min(endpoint.max_tokens, REPLY_TOKENS), "timeout_s": min(endpoint.timeout_s, REPLY_S)}
     )
-    check = _Check(small, api_key, key_variable, option, images, schema, kept, budget, model_args or {})
+    check = _Check(small, api_key, key_variable, option, images, schema, kept, budget, model_args or {}, stream)
     loop = LoopThread("preflight")
     try:
         return loop.run(check.run())
@@ -163,6 +165,7 @@ class _Check:
     kept: DialectStore | None
     budget: Budget | None
     model_args: Mapping[str, Any]
+    stream: bool
 
     async def run(self) -> PreflightResult:
         from reeltalk.llm.wire_sender import WireSender
@@ -170,7 +173,7 @@ class _Check:
         if self.endpoint.model.startswith(INSPECT):
             return await self._inspected()
         names = await self._models()
-        sender = WireSender(self.endpoint, api_key=self.api_key, kept=self.kept)
+        sender = WireSender(self.endpoint, api_key=self.api_key, kept=self.kept, stream=self.stream)
         try:
             notes = await self._small_reply(sender, names)
         finally:
@@ -287,6 +290,8 @@ class _Check:
                 raise error
             problem = str(error)
             kind = error.kind if isinstance(error, ModelError) else "other"
+            if kind == "quota":
+                raise OutageError(f"{problem}; {LASTING[kind][1]}")
             if isinstance(error, RefusedError):
                 if schema is not None and error.status in (400, 422):
                     # A request without the schema shows whether it was the reason; replies can be read without one.
@@ -304,13 +309,13 @@ class _Check:
             if kind in ("busy", "server", "time-out"):
                 notes.append(f"{problem}; requests are sent again until it answers")
                 return notes
-            if kind == "reply" and ("wrote no answer" in problem or "empty reply" in problem):
+            if kind == "empty":
                 return notes
         if kind == "connection":
             scheme, _, rest = public_address(endpoint_address(self.endpoint)).partition("://")
             tls = f"; where it speaks TLS, give {self.option} https://{rest}" if scheme == "http" else ""
             raise OutageError(f"{problem}{tls}")
-        if "no valid answer" in problem or "more than" in problem:
+        if kind == "reply" and "answered with an error" not in problem:
             raise OutageError(
                 f"{problem}; is {public_address(endpoint_address(self.endpoint))} a server of a language model?"
             )

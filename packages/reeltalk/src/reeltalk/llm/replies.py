@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, Self, TypeVar
@@ -157,8 +157,9 @@ class ReplyStore:
         """
         content = dataclasses.asdict(reply)
         del content["cached"]
-        if reply.logprobs is None:
-            del content["logprobs"]
+        for name in ("logprobs", "cut_at"):
+            if content[name] is None:
+                del content[name]
         with self._lock, self._errors():
             added = self._connection.execute(
                 "INSERT INTO replies VALUES (?, ?) ON CONFLICT DO NOTHING", (key, json.dumps(content))
@@ -167,6 +168,16 @@ class ReplyStore:
                 return reply
             row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
         return self._read(key, row[0])
+
+    def forget(self, texts: Iterable[str]) -> None:
+        """Keep no reply with one of these texts any longer.
+
+        Raises:
+            BenchmarkError: The file is damaged or locked.
+        """
+        with self._lock, self._errors():
+            sql = "DELETE FROM replies WHERE json_extract(reply, '$.text') = ?"
+            self._connection.executemany(sql, [(text,) for text in texts])
 
     def dialect(self, model: str, address: str) -> Dialect | None:
         """The stored dialect of a model's server; None if there is none."""
@@ -243,6 +254,7 @@ class ReplyStore:
                 logprobs=None if found.get("logprobs") is None else tuple(found["logprobs"]),
                 host=found.get("host"),
                 dialect=found.get("dialect"),
+                cut_at=_count(found.get("cut_at")),
             )
         except (KeyError, TypeError, ValueError):
             raise BenchmarkError(

@@ -18,13 +18,18 @@ APART_S: Final = 600.0
 """Failures further apart than this are not related, at least."""
 IN_A_ROW: Final = 8
 """A command stops after this many failures of a lasting kind in a row."""
-_LASTING: Final[dict[FailureKind, tuple[str, str]]] = {
+LASTING: Final[dict[FailureKind, tuple[str, str]]] = {
     "connection": ("cannot be reached", "start the server or correct the address"),
     "access": ("refuses access", "correct the key"),
     "not-found": ("says 'not found'", "correct the model's name or the address"),
     "invalid": ("refuses the requests as invalid", "correct the settings that it refuses"),
+    "quota": ("has no quota left for you", "pay, raise the limit or wait until it is renewed"),
+    "reply": ("sends replies that cannot be used", "see what answers at the address, and mend it"),
+    "empty": ("sends replies without a word", "see why it says nothing, or pass --no-preflight to accept that"),
 }
 """Lasting kinds of failure, each with a description and what to do."""
+ASKED_AGAIN: Final[dict[FailureKind, int]] = {"reply": 2, "empty": 1}
+"""How often a request is sent again at most after a reply of no use. The same words may give the same reply."""
 PASSING: Final[frozenset[FailureKind]] = frozenset({"busy", "server", "time-out"})
 """Transient kinds of failure."""
 
@@ -38,11 +43,11 @@ class Breaker:
         Args:
             name: Model and address, for errors.
             give_up_after_s: Longest time without any answer while the model fails; 0 for no limit.
-            preflight: Called once, before the first request; raises `OutageError` if no request can succeed.
+            preflight: Called once, before the first request; raises `OutageError` if no request can succeed. Without
+                it, replies without a word do not stop the command.
         """
-        self.give_up_after_s = give_up_after_s
+        self.give_up_after_s, self._accepts_empty = give_up_after_s, preflight is None
         self._name, self._lock = name, threading.Lock()
-        self._kind: FailureKind | None = None
         self._in_a_row = self._failures = self._requests = self._kept = 0
         self._answered_s = float("-inf")
         self._failing_since_s: float | None = None
@@ -84,7 +89,7 @@ class Breaker:
         """Record that the model answered."""
         with self._lock:
             self._answered_s, self._failing_since_s = time.monotonic(), None
-            self._kind, self._in_a_row, self._failures, self._requests = None, 0, 0, 0
+            self._in_a_row, self._failures, self._requests = 0, 0, 0
 
     def record_kept(self) -> None:
         """Record that a kept reply was used in place of a request.
@@ -99,14 +104,17 @@ class Breaker:
         """Record that a request failed.
 
         Args:
-            error: The failure. A reply that cannot be used does not count, since the server answered.
+            error: The failure. One of a single request does not count, and lasting ones of all kinds count together.
             first: True for the first attempt. If a model that has answered before fails on few requests, however often
-                they are sent, the requests may be the cause; they do not stop the command.
+                they are sent, the requests may be the cause; they do not stop the command. A model may have nothing to
+                say to a question, so that its empty replies to one question count once.
 
         Raises:
             OutageError: The model failed too often.
         """
-        if error.kind not in _LASTING and error.kind not in PASSING:
+        if error.kind not in LASTING and error.kind not in PASSING:
+            return
+        if error.kind == "empty" and (self._accepts_empty or not first):
             return
         now_s = time.monotonic()
         with self._lock:
@@ -116,16 +124,17 @@ class Breaker:
                 # The time between rare requests is no time of waiting for an answer. Waits before retries, and long
                 # requests, are such time.
                 self._failing_since_s, self._failures, self._requests = now_s, 0, 0
-            self._in_a_row = self._in_a_row + 1 if error.kind == self._kind else 1
-            self._kind, self._failed_s = error.kind, now_s
+            self._in_a_row += error.kind in LASTING
+            self._failed_s = now_s
             self._failures += 1
             self._requests += first
             gone_s = now_s - self._failing_since_s
             # Kept replies do not end a row of refusals, so each allows as many more of them.
             most = IN_A_ROW * (1 + self._kept) if error.kind == "invalid" else IN_A_ROW
-            if error.kind in _LASTING and self._in_a_row >= most:
-                does, advice = _LASTING[error.kind]
-                problem = f"{self._name} {does}, {self._in_a_row} times in a row"
+            if error.kind in LASTING and (self._in_a_row >= most or error.kind == "quota"):
+                does, advice = LASTING[error.kind]
+                often = f", {self._in_a_row} times in a row" if self._in_a_row >= most else ""
+                problem = f"{self._name} {does}{often}"
             elif 0 < self.give_up_after_s <= gone_s and (self._requests >= IN_A_ROW or not self.has_answered):
                 problem = f"{self._name} gave no answer for {_told(gone_s)}, {self._failures:,} failures in a row"
                 advice = "wait until the server works again, or raise --give-up-after-s"
@@ -224,7 +233,7 @@ class RetryPolicy:
             times: Attempts so far.
             began_s: Time of the first attempt, by `time.monotonic`.
         """
-        if times <= self._retries:
+        if times <= min(self._retries, ASKED_AGAIN.get(error.kind, self._retries)):
             return True
         give_up_after_s = self._breaker.give_up_after_s
         if not self._retries or not give_up_after_s or error.kind not in PASSING:

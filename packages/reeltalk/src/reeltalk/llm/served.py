@@ -98,6 +98,11 @@ class ServedModel:
         return self.client.sender.sampling
 
     @property
+    def is_remote(self) -> bool:
+        """False for a model of this process."""
+        return not isinstance(self.client.sender, ModelSender)
+
+    @property
     def at_a_time(self) -> str | None:
         """How many requests at a time its server was sent, in words; None if it was sent none, or may be sent one."""
         connections = self.client.connections

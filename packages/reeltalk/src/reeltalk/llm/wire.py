@@ -29,6 +29,8 @@ PASSING_STATUS: Final = frozenset({408, 409, 429})
 REFUSED_SCHEMA_STATUS: Final = frozenset({400, 422})
 """Status with which servers refuse a `response_format` that they do not know."""
 TOO_SHORT: Final = "max_tokens or model output limit was reached"
+TOKEN_CHARS: Final = 10
+"""Most characters a token of a whole reply; texts have about 4, and tables and code fewer than 8."""
 MESSAGE_TOKENS: Final = 16
 """More tokens than any known chat template adds to a message."""
 
@@ -48,6 +50,7 @@ def kind_of_status(status: int) -> FailureKind:
 
 REQUEST_FAILURES: Final = Path(__file__).parent / "request_failures.toml"
 TOO_LARGE: Final = 413
+PAYMENT: Final = 402
 MOST_BODY_CHARS: Final = 4_000
 """Characters of a body in which a reason is looked for."""
 
@@ -68,6 +71,17 @@ def failure_of_request(status: int, body: str) -> str | None:
     return "is too large for the server" if status == TOO_LARGE else None
 
 
+def is_spent(status: int, body: str) -> bool:
+    """True if a server refuses since money or quota is used up, which no waiting of minutes brings back.
+
+    Args:
+        status: HTTP status of the answer.
+        body: As for `failure_of_request`.
+    """
+    spent = _request_failures()["spent"].search(body[:MOST_BODY_CHARS]) is not None
+    return status == PAYMENT or (400 <= status < 500 and spent)
+
+
 def _is_reply_alone(found: re.Match[str] | None) -> bool:
     return found is not None and int(found["reply"]) >= int(found["most"])
 
@@ -82,6 +96,7 @@ def _request_failures() -> dict[str, Any]:
     return {
         "failures": [(row["what"], frozenset(row["status"]), of(row["pattern"])) for row in raw["failure"]],
         "others": of(raw["others"]["pattern"]),
+        "spent": of(raw["quota"]["pattern"]),
         "reply_alone": [of(pattern) for pattern in raw["others"]["reply_alone"]],
         "refused": of(raw["replies"]["refused"]),
         "too_long": of(raw["replies"]["too_long"]),
@@ -91,9 +106,9 @@ def _request_failures() -> dict[str, Any]:
 class RefusedError(ModelError):
     """A server refuses this request, however often it is sent."""
 
-    def __init__(self, problem: str, status: int, *, of_request: bool = False) -> None:
+    def __init__(self, problem: str, status: int, *, kind: FailureKind | None = None) -> None:
         self.status = status
-        super().__init__(problem, kind="request" if of_request else kind_of_status(status))
+        super().__init__(problem, kind=kind or kind_of_status(status))
 
 
 class RateLimitedError(TransientError):
@@ -224,12 +239,17 @@ class CompletionBody(BaseModel):
         if (what := self._failure_of_request(text)) is not None:
             raise ModelError(scrub(f"{where} gave no answer: {OF_ONE_REQUEST} {what}", secrets), kind="request")
         if choice is not None and not text and choice.finish_reason == "length":
-            raise ModelError(f"{where} {no_answer_within(endpoint)}", kind="reply")
+            raise ModelError(f"{where} {no_answer_within(endpoint)}", kind="empty")
         if choice is None and self.error is not None:
             words = scrub(words_of_body({"error": self.error}) or str(self.error), secrets)
-            raise TransientError(f"{where} answered with an error: {words}", kind="reply")
-        if choice is None or not text:
-            raise TransientError(f"{where} gave an empty reply", kind="reply")
+            problem, code = f"{where} answered with an error: {words}", code_of(self.error)
+            if is_spent(code, json.dumps(self.error)):
+                raise RefusedError(problem, code, kind="quota")
+            raise TransientError(problem, kind="reply")
+        if choice is None:
+            raise TransientError(f"{where} sent no reply", kind="reply")
+        if not text:
+            raise TransientError(f"{where} gave an empty reply", kind="empty")
         if choice.finish_reason in BROKEN_OFF:
             raise TransientError(f"{where} broke off its reply ({choice.finish_reason})", kind="reply")
         prompt_tokens, completion_tokens = self.tokens
@@ -250,8 +270,7 @@ class CompletionBody(BaseModel):
         if not self.choices:
             told = self.error or self.prompt_feedback or self.base_resp
             body = {"error": told, "promptFeedback": self.prompt_feedback}
-            code = told.get("code") if isinstance(told, dict) else None
-            what = failure_of_request(code if type(code) is int else 400, json.dumps(body, ensure_ascii=False))
+            what = failure_of_request(code_of(told), json.dumps(body, ensure_ascii=False))
             return f"{what} ({words_of_body(body) or told})" if what is not None else None
         ended = self.choices[0].finish_reason or ""
         if forms["too_long"].match(text) or (not text and ended == "length" and self.tokens[1] == 0):
@@ -350,6 +369,11 @@ def request_fields(
     return fields
 
 
+def longest_reply_chars(endpoint: Endpoint) -> int:
+    """Most characters of a reply that is kept. Not every server keeps to the limit that it is sent."""
+    return TOKEN_CHARS * endpoint.max_tokens
+
+
 def no_answer_within(endpoint: Endpoint) -> str:
     """The problem of a reply that was cut off before its first word."""
     return f"wrote no answer within {endpoint.max_tokens:,} tokens; allow a longer reply"
@@ -366,6 +390,12 @@ def words_of_body(body: Any) -> str | None:
             if isinstance(body.get(name), (dict, list)):
                 return words_of_body(body[name])
     return None
+
+
+def code_of(told: Any) -> int:
+    """The status that the error in a body names; 400 if it names none."""
+    code = told.get("code") if isinstance(told, dict) else None
+    return code if type(code) is int else 400
 
 
 def is_unreached(error: BaseException | None) -> bool:
@@ -388,7 +418,7 @@ def status_of(error: BaseException) -> int | None:
 
 
 def failure_kind(error: BaseException) -> FailureKind:
-    """Kind of failure by an error of any package: from its status, or the name of its class."""
+    """Kind of failure by an error of any package: from its status, or the name of its class; else a reply of no use."""
     found: BaseException | None = error
     while found is not None:
         if (status := status_of(found)) is not None and status >= 400:
@@ -399,7 +429,7 @@ def failure_kind(error: BaseException) -> FailureKind:
         if any("Connect" in name for name in names):
             return "connection"
         found = found.__cause__ or found.__context__
-    return "other"
+    return "reply"
 
 
 def most_prompt_tokens(messages: Sequence[Message], schema: dict[str, Json] | None, endpoint: Endpoint) -> int:

@@ -30,10 +30,13 @@ from reeltalk.llm.wire import (
     RateLimitedError,
     RefusedError,
     Sent,
+    code_of,
     describe_endpoint,
     failure_of_request,
+    is_spent,
     is_unreached,
     kind_of_status,
+    longest_reply_chars,
     message_text,
     no_answer_within,
     request_fields,
@@ -52,6 +55,9 @@ MOST_OBJECTS: Final = 100_000
 STREAMED_TOKEN_OBJECTS: Final = 16
 """Additional objects a token of a streamed reply."""
 PIECE_BYTES: Final = 64 * 1024
+QUOTED_BYTES: Final = 4096
+"""Bytes of a reply of no use that are kept, so that a key in them is found before the quotation is cut."""
+QUOTED_CHARS: Final = 100
 CONNECT_S: Final = 10.0
 """Longest wait for a connection."""
 
@@ -81,7 +87,7 @@ def openai_client(endpoint: Endpoint, api_key: str | None, *, connect_s: float =
         most = MOST_BYTES + (STREAMED_TOKEN_BYTES * endpoint.max_tokens if streamed else 0)
         objects = MOST_OBJECTS + (STREAMED_TOKEN_OBJECTS * endpoint.max_tokens if streamed else 0)
         coding = response.headers.pop("content-encoding", "identity").strip().lower()
-        response.stream = _Bounded(response.stream, coding, most, objects, describe_endpoint(endpoint))
+        response.stream = _Bounded(response, coding, most, objects, describe_endpoint(endpoint))
 
     http_client = openai.DefaultAsyncHttpxClient(
         # User and password would be logged with the address and shown in errors.
@@ -103,13 +109,18 @@ def openai_client(endpoint: Endpoint, api_key: str | None, *, connect_s: float =
 class _Bounded(httpx2.AsyncByteStream):
     """The body of a response, decoded piece by piece: a small body may decode to a huge one."""
 
-    def __init__(self, inner: Any, coding: str, most: int, most_objects: int, where: str) -> None:
-        self._inner, self._most, self._most_objects, self._where = inner, most, most_objects, where
+    def __init__(self, response: Any, coding: str, most: int, most_objects: int, where: str) -> None:
+        self._inner, self._most, self._most_objects, self._where = response.stream, most, most_objects, where
         self._decoder = None
+        self._head = f"{response.status_code} and {response.headers.get('content-type', 'no content type')[:60]}"
+        self._began = b""
         if coding in ("gzip", "x-gzip", "deflate"):
             self._decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)
         elif coding not in ("identity", ""):
-            raise ModelError(f"{where} sent a reply as '{coding[:40]}', which was not asked for", kind="reply")
+            raise ModelError(
+                f"{where} answered {self._head} with a reply in the coding '{coding[:40]}', which was not asked for",
+                kind="reply",
+            )
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         came = told = objects = 0
@@ -126,6 +137,7 @@ class _Bounded(httpx2.AsyncByteStream):
                     )
                 if max(came, told) > self._most:
                     break
+                self._began += piece[: QUOTED_BYTES - len(self._began)]
                 yield piece
             if max(came, told) > self._most:
                 raise ModelError(
@@ -147,6 +159,13 @@ class _Bounded(httpx2.AsyncByteStream):
             raw = self._decoder.unconsumed_tail
             if not raw and len(piece) < PIECE_BYTES:
                 return
+
+    def quote(self, secrets: Collection[str]) -> str:
+        """Status, content type and the beginning of the body, for errors."""
+        told = self._began.decode("utf-8", "replace").split()
+        # The last word may be half a key.
+        began = scrub(" ".join(told if len(self._began) < QUOTED_BYTES else told[:-1]), secrets)
+        return f"{self._head}, which begins {began[:QUOTED_CHARS]!r}" if began else self._head
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -209,12 +228,14 @@ class WireSender:
         began_s = time.monotonic()
         first_token_s: float | None = None
         tokens: tuple[int | None, int | None] = (None, None)
+        came: list[Any] = []
         try:
             async with self._queue.reply_within(self.endpoint.timeout_s):
                 if self.stream:
-                    answer, first_token_s = await self._streamed(client, fields, began_s)
+                    answer, first_token_s = await self._streamed(client, fields, began_s, came)
                 else:
                     raw = await client.chat.completions.with_raw_response.create(**fields)
+                    came.append(raw.http_response)
                     answer = CompletionBody.read(raw.content, self.endpoint)
             tokens = answer.tokens
             took_s = time.monotonic() - began_s
@@ -232,12 +253,15 @@ class WireSender:
             problem, cost_nothing = model_error(error, self.endpoint, self._secrets)
             if (
                 isinstance(problem, RefusedError)
-                and problem.kind != "request"
+                and problem.kind not in ("request", "quota")
                 and self.learner.refused(dialect, asked, problem.status, getattr(error, "body", None))
             ):
                 problem = LearnedError(str(problem), problem.status)
             return Sent(None, problem, 0, 0) if cost_nothing else Sent(error=problem)
         except ModelError as error:
+            if error.kind == "reply" and came:
+                quoted = f"{error}; it answered {came[0].stream.quote(self._secrets)}"
+                error = type(error)(quoted, kind=error.kind)
             return Sent(None, error, *tokens)
         except OSError as error:
             problem = TransientError(f"{describe_endpoint(self.endpoint)}: {self._told(error)}", kind="connection")
@@ -250,7 +274,7 @@ class WireSender:
             await opened.aclose()
 
     async def _streamed(
-        self, client: Any, fields: dict[str, Any], began_s: float
+        self, client: Any, fields: dict[str, Any], began_s: float, came: list[Any]
     ) -> tuple[CompletionBody, float | None]:
         first_token_s: float | None = None
         pieces: list[str] = []
@@ -258,6 +282,10 @@ class WireSender:
         model: str | None = None
         usage: Any = None
         stream: Any = await client.chat.completions.create(**fields)
+        came.append(stream.response)
+        if stream.response.headers.get("content-type", "").startswith(("application/json", "text/html")):
+            return CompletionBody.read(await stream.response.aread(), self.endpoint), None
+        longest, length = longest_reply_chars(self.endpoint), 0
         try:
             async for chunk in stream:
                 model = model or getattr(chunk, "model", None)
@@ -269,7 +297,11 @@ class WireSender:
                         if first_token_s is None:
                             first_token_s = time.monotonic() - began_s
                         pieces.append(content)
+                        length += len(content)
                     finish_reason = choice.finish_reason or finish_reason
+                if length > longest:
+                    finish_reason = "length"
+                    break
         except (openai.APITimeoutError, TimeoutError, ModelError):
             raise
         except Exception as error:
@@ -292,7 +324,10 @@ class WireSender:
     def _broken_off(self, error: Any) -> ModelError:
         """The error of a stream that broke off: servers that fail after they began send an event."""
         problem = f"{describe_endpoint(self.endpoint)} broke off its reply: {self._told(error)}"
-        code = error.body.get("code") if isinstance(error.body, dict) else None
+        told = error.body if isinstance(error.body, dict) else {}
+        if is_spent(code_of(told), f"{error.message} {told}"):
+            return RefusedError(problem, code_of(told), kind="quota")
+        code = told.get("code")
         if isinstance(code, int) and 400 <= code < 500 and code not in PASSING_STATUS:
             # The request was accepted, so this is no failure of the server.
             return ModelError(problem, kind="reply")
@@ -325,7 +360,9 @@ def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) 
         status = error.status_code
         problem = f"{where} answered {status}: {scrub(words_of_body(error.body) or error.message, secrets)}"
         if (what := failure_of_request(status, f"{error.message} {error.body}")) is not None:
-            return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, of_request=True), True
+            return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, kind="request"), True
+        if is_spent(status, f"{error.message} {error.body}"):
+            return RefusedError(problem, status, kind="quota"), True
         if status in (429, 503):
             # Ollama answers 503 once its queue is full, and many proxies do.
             busy = RateLimitedError(problem, kind="busy", wait_s=retry_after(error.response.headers))
@@ -336,6 +373,6 @@ def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) 
             ), status < 500
         if status == 400 and TOO_SHORT in str(error.message):
             # OpenAI's answer if a reasoning model has used all its tokens.
-            return ModelError(f"{where} {no_answer_within(endpoint)}", kind="reply"), False
+            return ModelError(f"{where} {no_answer_within(endpoint)}", kind="empty"), False
         return RefusedError(problem, status), True
-    return ModelError(f"{where}: {scrub(str(error), secrets)}"), False
+    return ModelError(f"{where}: {scrub(str(error), secrets)}", kind="reply"), False

@@ -93,6 +93,9 @@ class PlayDetails(BaseModel):
     """Host of the server's address."""
     served_dialect: str | None = None
     """Differences of what was sent to the server from the full request, in words; None if there are none."""
+    cut_at: Annotated[int, Field(ge=0)] | None = None
+    """Characters after which the answer was cut, since the server sent far more than was asked for; None if it was
+    not."""
     corrupted: bool = False
     """True if later turns saw a wrong answer in place of this one."""
     option_order: tuple[int, ...] | None = None

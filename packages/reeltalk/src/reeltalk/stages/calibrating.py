@@ -36,6 +36,7 @@ from reeltalk.store.atomic import write_bytes, writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import INFO, STYLE, Run, read_run
+from reeltalk.store.tables import PLAYED
 
 
 def attack(
@@ -127,6 +128,8 @@ def attack_style(
     chosen = resolve_protocols(judging or JUDGED_BY_DEFAULT, turns)
     if not chosen.protocols:
         raise SettingError(NO_JUDGE)
+    if (known := read.benchmark if paths else benchmark) is not None:
+        known.check_rows(PLAYED)
     check_judging(chosen, ((turn.video_id, turn) for turn in turns if turn.state.is_due), content, tell=tell)
     units = group_units(turns, background_of(content, chosen) if content is not None else None)[::every]
 

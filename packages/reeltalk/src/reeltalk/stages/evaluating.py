@@ -26,6 +26,7 @@ from reeltalk.evaluation.run_folder import RunFolder, is_whole
 from reeltalk.evaluation.settings import PlaySettings, RunConfig, config_of
 from reeltalk.evaluation.signing import run_request, run_signature
 from reeltalk.evaluation.stage import Collected, EvaluationRunner, JudgingSetup, sample_null_units
+from reeltalk.evaluation.useless import UselessReplies
 from reeltalk.formats import load_format
 from reeltalk.formats.answer_table import read_answer_table
 from reeltalk.formats.table_rows import TABLE_SUFFIXES
@@ -242,6 +243,7 @@ class _Evaluation:
                 store,
                 self.budget,
                 tell=self.tell,
+                benchmark=benchmark,
             ) as judging_setup:
                 null_sample = sample_null_units(chosen, judging_setup)
                 folder.clear_logs()
@@ -257,6 +259,7 @@ class _Evaluation:
                     null_sample=null_sample,
                     stops_unread=config.limits.preflight,
                     progress=progress,
+                    tell=self.tell,
                 )
                 usage = Usage.of(self.budget, player.model, judging_setup.model)
                 evaluation = collected.evaluation(
@@ -388,6 +391,7 @@ def play_scripts(
     null_sample: frozenset[UnitKey],
     stops_unread: bool,
     progress: Progress,
+    tell: Tell = silent,
 ) -> Collected:
     """Play scripts and judge their answers, in this process.
 
@@ -403,9 +407,10 @@ def play_scripts(
         null_sample: Units whose empty answers a model judges.
         stops_unread: Stop if most of the first answers of a language model cannot be read.
         progress: Called after each turn.
+        tell: Receives a warning of answers that are all the same.
 
     Raises:
-        UnusableError: Most of the first answers cannot be read.
+        UnusableError: Most of the first answers cannot be read, or a server's replies say nothing.
         BudgetError: A limit would be exceeded; replies are kept.
         BenchmarkError: A history cannot be built as requested, or the folder cannot be written.
         KeyboardInterrupt: Ctrl-C.
@@ -419,6 +424,7 @@ def play_scripts(
         progress=progress,
         null_sample=null_sample,
         stops_unread=stops_unread and player.model is not None,
+        useless=UselessReplies(tell, stops=stops_unread, same_stops=not play.control),
     )
     runner.run(
         scripts,

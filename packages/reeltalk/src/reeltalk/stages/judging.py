@@ -18,6 +18,7 @@ from reeltalk.evaluation.settings import LimitSettings
 from reeltalk.evaluation.signing import judge_request, judging_request
 from reeltalk.evaluation.stage import EvaluationRunner
 from reeltalk.evaluation.tables import Parts
+from reeltalk.evaluation.useless import UselessReplies
 from reeltalk.formats import load_format
 from reeltalk.judge.judge import NULL_MODEL
 from reeltalk.judge.reference_checks import replace_answers
@@ -442,7 +443,9 @@ class _Judgement:
                 again=before is not None,
             ) as folder,
             ReplyStore(limits.replies or folder.replies) as store,
-            open_judging(judging, self.judge_model, limits, store, self.budget, tell=self.tell) as judging_setup,
+            open_judging(
+                judging, self.judge_model, limits, store, self.budget, tell=self.tell, benchmark=read.benchmark
+            ) as judging_setup,
         ):
             folder.clear_logs()
             evaluation = EvaluationRunner(
@@ -451,6 +454,7 @@ class _Judgement:
                 background_of(content, judging) if content is not None else None,
                 at_a_time=limits.connections,
                 progress=progress,
+                useless=UselessReplies(self.tell, stops=limits.preflight, same_stops=False),
             ).judge(units, metadata={"sources": list(map(str, read.paths))})
             # The tables need the memory.
             del asked, units

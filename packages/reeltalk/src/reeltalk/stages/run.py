@@ -60,6 +60,7 @@ from reeltalk.store.runs import (
     holds_plays,
     is_unfinished,
 )
+from reeltalk.store.tables import PLAYED
 
 Asked = tuple[str, Turn | AnsweredTurn]
 """The video that a turn is about, and the turn."""
@@ -81,6 +82,7 @@ def open_judging(
     budget: Budget,
     *,
     tell: Tell,
+    benchmark: Benchmark | None = None,
 ) -> Iterator[JudgingSetup]:
     """Judges, their model, and what text metrics need.
 
@@ -91,13 +93,16 @@ def open_judging(
         store: Stores replies.
         budget: Budget of all requests together.
         tell: Receives the reason why a metric is not available.
+        benchmark: Read before a model is opened, as what the judges show or count comes from it.
 
     Raises:
-        InputError: A user's prompt cannot replace ours.
+        InputError: A user's prompt cannot replace ours, or a row of the benchmark is damaged.
     """
     judges = create_judges(settings)
     model = None
     if options.judge is not None and any(judge.needs_model for judge in judges):
+        if benchmark is not None:
+            benchmark.check_rows(PLAYED)
         asking = ModelConfig.for_judging(options, limits, judges, published=settings.published, tell=tell)
         model = create_model(options.judge, asking, store, budget)
     with contextlib.ExitStack() as stack:

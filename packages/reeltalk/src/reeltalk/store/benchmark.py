@@ -298,6 +298,17 @@ class Benchmark(HasOverview):
         media = {sha256: self.media.path(sha256) for sha256 in self.media.names()}
         return replace(content, graphs=graphs, media=media)
 
+    def check_rows(self, tables: Iterable[Table[Any]] = tuple(TABLES.values())) -> None:
+        """Read every row of some tables, before requests are paid for whose use would end at a damaged one.
+
+        Raises:
+            BenchmarkError: A file is missing or was edited by hand.
+            InputError: A line is damaged; names file, line and field.
+        """
+        for table in tables:
+            for _ in self.read(table):
+                pass
+
     def stored_content(self) -> Content:
         """The benchmark as content that stays in its files: tables, graphs and media are read where you ask for them.
 

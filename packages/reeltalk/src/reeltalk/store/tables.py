@@ -85,6 +85,8 @@ TABLES: dict[str, Table[Any]] = {
     )
 }  # fmt: skip
 """All tables in the order in which stages fill them."""
+PLAYED: tuple[Table[Any], ...] = (VIDEOS, CLIPS, SCENES, SPEECH, CHAINS, LINKAGES, REWRITES, PATHS, DIALOGUES)
+"""Those that are read when a benchmark is played or judged."""
 
 
 def write_rows(stream: IO[bytes], rows: Iterable[Record]) -> int:

@@ -54,7 +54,9 @@ def test_a_reply_is_read_within_bounds(
     tally = reliability("servers", "replies without an end, packed 1,000 to 1, slow or sent on elsewhere", failing)
     for found in outcomes[way]:
         tally.tried += 1
-        assert found["error"].startswith(("any at http://127.0.0.1", "http://127.0.0.1")), found
+        # Of a text without an end, as much is kept as was asked for.
+        whole = way == "endless events" and found["error"] == "None"
+        assert whole or found["error"].startswith(("any at http://127.0.0.1", "http://127.0.0.1")), found
         assert found["peak_mb"] < MOST_MB, found
         assert found["took_s"] < MOST_S, found
         assert "PASSW0RD" not in found["error"]
@@ -66,7 +68,7 @@ def test_a_reply_is_read_within_bounds(
         ("gzip bomb", "sent a reply of more than 8 MB"),
         ("gzip bomb in a refusal", "sent a reply of more than 8 MB"),
         ("endless body", "sent a reply of more than 8 MB"),
-        ("unknown coding", "sent a reply as 'br', which was not asked for"),
+        ("unknown coding", "with a reply in the coding 'br', which was not asked for"),
         ("no gzip", "sent a reply that cannot be decoded"),
         ("slow body", "gave no reply within 1.5 s"),
         ("slow head", "gave no reply within 1.5 s"),

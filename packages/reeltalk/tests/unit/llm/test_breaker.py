@@ -45,7 +45,7 @@ def failures(breaker: Breaker, count: int, kind: FailureKind = "not-found", reas
 
 
 class TestCounting:
-    @pytest.mark.parametrize("kind", ["connection", "access", "not-found", "invalid"])
+    @pytest.mark.parametrize("kind", ["connection", "access", "not-found", "invalid", "reply"])
     def test_eight_of_a_kind_in_a_row_are_too_many(self, kind: FailureKind) -> None:
         breaker = Breaker("tiny at http://there/v1", give_up_after_s=600)
         failures(breaker, IN_A_ROW - 1, kind)
@@ -55,14 +55,36 @@ class TestCounting:
         with pytest.raises(OutageError, match="the same command continues"):
             breaker.check()
 
-    def test_an_answer_or_another_kind_begins_anew(self) -> None:
+    def test_an_answer_begins_anew_and_another_kind_goes_on(self) -> None:
         breaker = Breaker("tiny", give_up_after_s=600)
         for _ in range(3):
             failures(breaker, IN_A_ROW - 1)
             breaker.record_success()
-            failures(breaker, IN_A_ROW - 1)
-            failures(breaker, IN_A_ROW - 1, "invalid")
-        breaker.check()
+            failures(breaker, IN_A_ROW - 2)
+            failures(breaker, 20, "busy")
+            failures(breaker, 20, "request")
+            failures(breaker, 1, "reply")
+            breaker.record_success()
+        failures(breaker, IN_A_ROW - 1, "reply")
+        with pytest.raises(OutageError, match="8 times in a row"):
+            failures(breaker, 1)
+
+    def test_used_up_quota_stops_at_once(self) -> None:
+        breaker = Breaker("tiny", give_up_after_s=600)
+        breaker.record_success()
+        with pytest.raises(OutageError, match=r"tiny has no quota left for you, so the command stops.*402.*continues"):
+            failures(breaker, 1, "quota", "answered 402")
+
+    def test_empty_replies_to_eight_questions_stop_it_unless_one_accepts_them(self) -> None:
+        breaker = Breaker("tiny", give_up_after_s=600, preflight=bool)
+        failures(breaker, IN_A_ROW - 1, "empty")
+        for _ in range(20):
+            breaker.record_failure(ModelError("empty", kind="empty"), first=False)
+        with pytest.raises(OutageError, match=r"replies without a word, 8 times in a row.*--no-preflight"):
+            failures(breaker, 1, "empty")
+        accepting = Breaker("tiny", give_up_after_s=600)
+        failures(accepting, 100, "empty")
+        accepting.check()
 
     def test_a_kept_reply_allows_as_many_refused_requests_as_an_answer(self) -> None:
         breaker = Breaker("tiny", give_up_after_s=600)
@@ -80,9 +102,8 @@ class TestCounting:
         with pytest.raises(OutageError, match="8 times in a row"):
             failures(breaker, 1, kind)
 
-    def test_replies_that_cannot_be_used_are_no_failure_of_the_server(self) -> None:
+    def test_failures_of_a_model_in_this_process_are_no_failure_of_a_server(self) -> None:
         breaker = Breaker("tiny", give_up_after_s=1e-9)
-        failures(breaker, 100, "reply")
         failures(breaker, 100, "other")
         breaker.check()
 
@@ -149,7 +170,7 @@ class TestKinds:
 
         assert failure_kind(chained(ConnectionResetError())) == "connection"
         assert failure_kind(chained(TimeoutError())) == "time-out"
-        assert failure_kind(chained(ValueError())) == "other"
+        assert failure_kind(chained(ValueError())) == "reply"
         assert is_unreached(chained(ConnectionRefusedError()))
         assert not is_unreached(chained(ConnectionResetError()))
 

@@ -107,10 +107,11 @@ PASSING: dict[str, str | dict[str, Any] | Answer] = {
 
 @pytest.mark.parametrize("kind", PASSING)
 def test_what_passes_is_asked_again(told: Told, kind: str) -> None:
-    told.script[:] = [PASSING[kind], PASSING[kind], "at last"]
+    often = 1 if kind == "empty" else 2
+    told.script[:] = [*[PASSING[kind]] * often, "at last"]
     with model(told.server.base_url, timeout_s=0.2) as tiny:
         assert tiny.ask(USER).text == "at last"
-    assert told.server.count == 3
+    assert told.server.count == often + 1
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_what_passes_is_asked_again(told: Told, kind: str) -> None:
         ([refusal(401, "no such key")], "answered 401.*no such key$"),
         ([refusal(500)] * 2, r"answered 500.*\(asked 2 times\)"),
         (["  "] * 2, r"empty reply \(asked 2 times\)"),
-        ([{"nonsense": 1}] * 2, "empty reply"),
+        ([{"nonsense": 1}] * 2, "sent no reply"),
         ([{"choices": 7}] * 2, "no valid answer: choices: Input should be a valid"),
         ([Answer(200, "<p>")] * 2, "no valid answer: Invalid JSON"),
         ([Answer(hold_s=0.5)] * 2, r"no reply within 0\.2 s"),

@@ -10,7 +10,7 @@ from reeltalk.errors import OF_ONE_REQUEST, ModelError, OutageError
 from reeltalk.llm import LanguageModel, Message
 from reeltalk.llm.model import Endpoint
 from reeltalk.llm.retrying import IN_A_ROW, Breaker
-from reeltalk.llm.wire import REQUEST_FAILURES, CompletionBody, RefusedError, failure_of_request
+from reeltalk.llm.wire import REQUEST_FAILURES, CompletionBody, RefusedError, failure_of_request, is_spent
 
 RAW = tomllib.loads(REQUEST_FAILURES.read_text(encoding="utf-8"))
 OF_REQUEST = [(row["what"], status, body) for row in RAW["failure"] for status, body in row["examples"]]
@@ -26,10 +26,21 @@ def test_what_every_request_would_meet_is_not(status: int, body: str) -> None:
     assert failure_of_request(status, body) is None
 
 
+@pytest.mark.parametrize(("status", "body"), RAW["quota"]["examples"])
+def test_quota_that_is_used_up_is_not_busy(status: int, body: str) -> None:
+    assert is_spent(status, body)
+    assert failure_of_request(status, body) is None
+
+
+@pytest.mark.parametrize(("status", "body"), [*RAW["quota"]["passing"], *((s, b) for _, s, b in OF_REQUEST)])
+def test_what_passes_in_minutes_is_no_used_up_quota(status: int, body: str) -> None:
+    assert not is_spent(status, body)
+
+
 def test_such_failures_never_stop_a_command_and_others_still_do() -> None:
     breaker = Breaker("m", give_up_after_s=0)
     for _ in range(5 * IN_A_ROW):
-        breaker.record_failure(RefusedError("too long", 400, of_request=True))
+        breaker.record_failure(RefusedError("too long", 400, kind="request"))
     breaker.check()
     for _ in range(IN_A_ROW - 1):
         breaker.record_failure(RefusedError("no such field", 400))
@@ -69,19 +80,20 @@ def test_a_reply_without_an_answer_may_be_a_failure_of_its_request(body: dict[st
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "kind"),
     [
-        {"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]},
-        {"choices": []},
-        {"choices": [], "base_resp": {"status_code": 0, "status_msg": "success"}},
-        {"error": {"code": 502, "message": "Provider returned error"}},
-        {"choices": [{"message": {"content": ""}, "finish_reason": "length"}]},
+        ({"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}, "empty"),
+        ({"choices": []}, "reply"),
+        ({"choices": [], "base_resp": {"status_code": 0, "status_msg": "success"}}, "reply"),
+        ({"error": {"code": 502, "message": "Provider returned error"}}, "reply"),
+        ({"error": {"code": 402, "message": "More credits are required to run this request."}}, "quota"),
+        ({"choices": [{"message": {"content": ""}, "finish_reason": "length"}]}, "empty"),
     ],
 )
-def test_others_are_not(body: dict[str, Any]) -> None:
+def test_others_are_not(body: dict[str, Any], kind: str) -> None:
     with pytest.raises(ModelError) as raised:
         CompletionBody.model_validate(body).reply(ENDPOINT)
-    assert raised.value.kind == "reply"
+    assert raised.value.kind == kind
 
 
 @pytest.mark.parametrize("reason", ["content_filter", "SAFETY"])

@@ -112,13 +112,13 @@ def test_failures_are_sentences_and_count(outputs: Any) -> None:
 
     with pytest.raises(ModelError, match="inspect:mockllm/model: no such thing"):
         outputs(broken).ask([Message("user", "hi")])
-    budget = Budget(max_calls=4)
+    budget = Budget(max_calls=3)
     empty = outputs(lambda *_: "", budget=budget)
-    with pytest.raises(ModelError, match=r"empty reply \(asked 3 times\)"):
+    with pytest.raises(ModelError, match=r"empty reply \(asked 2 times\)"):
         empty.ask([Message("user", "hi")])
-    with pytest.raises(BudgetError, match="4 of 4"):
+    with pytest.raises(BudgetError, match="3 of 3"):
         empty.ask([Message("user", "hi")])
-    assert budget.spent.tokens == 20
+    assert budget.spent.tokens == 15
 
 
 def test_a_late_reply_is_given_up(outputs: Any, monkeypatch: pytest.MonkeyPatch) -> None:

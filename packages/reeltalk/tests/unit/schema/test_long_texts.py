@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from reliability_page import Reliability
 
 from reeltalk.judge.match import matches
 from reeltalk.judge.own import OwnVerdict
@@ -88,7 +89,10 @@ def repeated(unit: str, place: Callable[[str], str], length: int) -> str:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_reader_takes_a_time_that_grows_with_the_text(name: str, full: bool) -> None:
+def test_a_reader_takes_a_time_that_grows_with_the_text(name: str, full: bool, reliability: Reliability) -> None:
+    tally = reliability(
+        "judges", "replies of one sign or word without end, in each reader", "2.5 times the CPU for twice"
+    )
     read = READERS[name]
     lengths, places = ((8_000, 500_000), PLACES) if full else ((5_000,), PLACES[:2])
     found = [
@@ -98,6 +102,7 @@ def test_a_reader_takes_a_time_that_grows_with_the_text(name: str, full: bool) -
         for number, place in enumerate(places)
         if grows_too_fast(read, functools.partial(repeated, unit, place), length)
     ]
+    tally.tried, tally.failed = len(lengths) * len(UNITS) * len(places), len(found)
     assert not found
 
 

@@ -94,6 +94,7 @@ class Response:
     cached: bool = False
     origin: ReplyOrigin | None = None
     """Who gave it; None if no model was asked."""
+    cut_at: int | None = None
 
     @classmethod
     def of(cls, reply: Reply) -> Self:
@@ -107,6 +108,7 @@ class Response:
             cut_off=reply.cut_off,
             cached=reply.cached,
             origin=reply.origin,
+            cut_at=reply.cut_at,
         )
 
 
@@ -281,6 +283,7 @@ async def play_script(
             served_model=response.origin and response.origin.model,
             served_host=response.origin and response.origin.host,
             served_dialect=response.origin and response.origin.dialect,
+            cut_at=response.cut_at,
             corrupted=planted,
             option_order=order,
         )
