@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import reference_pages
 from attack_models import EchoModel
@@ -22,7 +23,7 @@ from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.protocol import Protocol, measure_info, protocols
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.judge.turns import cascade
-from reeltalk.metrics.scoring import METRICS, TEXT_METRICS
+from reeltalk.metrics.scoring import METRICS, TEXT_METRICS, score_texts
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.runs import read_run
 
@@ -134,6 +135,16 @@ def test_every_text_metric_is_described() -> None:
         assert info.what
         assert info.source
         assert metric_kind(name) == "text"
+
+
+@pytest.mark.parametrize("metric", sorted({*METRICS} - {"meteor"}))
+def test_every_text_metric_on_the_command_line_is_computed(metric: str) -> None:
+    """METEOR needs Java; its own tests run it."""
+    texts = ["She pours milk into a cup.", "He opens the door."]
+    embed = lambda some: np.eye(len(some))  # noqa: E731
+    found = score_texts(texts, [[text] for text in texts], [metric], embed=embed, embedder="identity")
+    assert set(found) == {*METRICS[metric]}
+    assert all(result.signature and result.corpus > 0 for result in found.values())
 
 
 def test_rubric_by_words_is_a_rule_and_rubric_needs_a_model() -> None:

@@ -86,8 +86,8 @@ def construct(
     benchmark
         A benchmark with clips.
     writer
-        `graph` for videos with graphs; else the name of a model, as its server knows it, inspect:PROVIDER/MODEL, or
-        python:FILE.py:CLASS for a class of your own.
+        `graph` for videos with graphs, or another writer that a package adds; else the name of a model, as its server
+        knows it, inspect:PROVIDER/MODEL, or python:FILE.py:CLASS for a class of your own.
     steps
         Steps to run: objects, chains, linkages, paths, scenes, dialogues, gates; all by default.
     rubrics

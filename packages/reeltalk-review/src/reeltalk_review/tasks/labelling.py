@@ -105,6 +105,8 @@ class LabelsTask(ReviewTask):
         self.kind, self.title = kind, title
         self.vocabularies = tuple(vocabularies)
         self.manual = Manual.load(manual)
+        if unsaid := [label for one in vocabularies for label in one.labels if label not in self.manual.says]:
+            raise ValueError(f"{manual} says nothing about {', '.join(unsaid)}; add lines '- LABEL: meaning'")
 
     def drafts(self, content: Content) -> Iterator[Draft]:
         """One for each chain and each dialogue, with a tagger's proposals."""

@@ -1,6 +1,7 @@
 """Tagging and question types: closed vocabularies by a versioned manual, from a machine's proposals."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +16,7 @@ from reeltalk_build.construct.tagging.model_tagger import ModelTagging
 from reeltalk_build.construct.tagging.turns import TurnToTag
 from reeltalk_review.describing import doubt_of
 from reeltalk_review.errors import InvalidValue
-from reeltalk_review.tasks.labelling import LabelsTask
+from reeltalk_review.tasks.labelling import LabelsTask, Vocabulary
 from reeltalk_review.tasks.registry import TAGGING, TYPES
 
 BOTH = pytest.mark.parametrize("task", [TAGGING, TYPES], ids=["tagging", "types"])
@@ -220,3 +221,11 @@ def test_the_screen_gets_closed_vocabularies_with_keys_and_the_manual(task: Labe
         assert known["closed"]
         assert len(known["labels"]) == len(set(known["keys"])) == len(known["says"])
     assert shown["manual"]["signature"] == task.manual.signature
+
+
+def test_a_manual_that_lacks_a_label_is_refused_when_the_task_is_made(tmp_path: Path) -> None:
+    manual = tmp_path / "manual.md"
+    manual.write_text("<!-- skills v1 -->\n- II: what is it?\n", encoding="utf-8")
+    vocabulary = Vocabulary("svbench.skill", "Skills", 1, 9, "123456789")
+    with pytest.raises(ValueError, match="says nothing about PA, CR"):
+        LabelsTask("skills", "Name skills", (vocabulary,), manual)

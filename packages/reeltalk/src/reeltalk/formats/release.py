@@ -66,7 +66,7 @@ class ReleaseReader:
         self.seen: dict[tuple[str, ...], str] = {}
         """The file that holds the chains, links, answers … of something."""
         self.kinds: dict[str, Callable[[ReleaseFile], None]] = {}
-        """Reads a file of each kind, in the order of reading."""
+        """Reads a file of each kind, in the order of reading, and notes it by `add_file`."""
 
     def is_layout_folder(self, name: str) -> bool:
         """True for a folder that the layout names."""
@@ -133,6 +133,7 @@ class ReleaseReader:
                 known = next((other for other in same[subject] if other.value == file.value), None)
                 if known is None:
                     read(file)
+                    assert file.name in self.files, f"{read.__qualname__} must call add_file for {file.name}"
                     same[subject].append(file)
                 else:
                     # The same file in two folders is read once.

@@ -182,7 +182,7 @@ class Site:
         columns_printed: Sequence[int] = (),
         rows_printed: Sequence[int] = (),
     ) -> Markup:
-        """Note a table for the table files, if it is one of them.
+        """Note a table for the table files: one of `in_papers`, or any if `--tables` names formats.
 
         Args:
             page: The file with the table.

@@ -274,7 +274,7 @@ def test_a_comparison_of_other_selections_says_so(
         played(benchmark, tmp_path / only, only=only, model="baseline:history")
     assert run(["compare", str(tmp_path / "passed"), str(tmp_path / "all")]) == 0
     told = "".join(capsys.readouterr())
-    assert "only (passed and none)" in told
+    assert "was asked only turns that are passed, history · all all turns" in told
     assert "12 turns of both, 1 video; left out 8 of" in told
 
 

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import doc_page
 
+from reeltalk.analysis.columns import BASELINE_NOTES
 from reeltalk.baselines.answerer import KnownTurn
 from reeltalk.baselines.looking import LookingAnswerer
+from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluation.playing.baseline_players import (
     BASELINES,
@@ -120,6 +123,16 @@ def test_a_baseline_that_lacks_what_it_needs_is_refused() -> None:
         baseline_player("frames", PAIRS)
     with pytest.raises(SettingError, match=f"no baseline 'best'; there are {', '.join(BASELINES)}"):
         baseline_player("best", PAIRS)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_baseline_is_told_of_where_it_is_chosen_and_where_it_is_shown(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert f"baseline:{name}" in BASELINE_NOTES
+    assert f"`{name}`" in doc_page("how-to/evaluate-settings.md").read_text(encoding="utf-8")
+    assert run(["evaluate", "--help"]) == 0
+    assert name in capsys.readouterr().out.partition("baseline:")[2][:600]
 
 
 def a_benchmark(*splits: str | None) -> Content:
