@@ -5,12 +5,14 @@ fast and extras stay optional. Begin with `commands.py`: its table names every c
 """
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from reeltalk.cli.commands import app, run
 
 __all__ = ["app", "main", "run"]
+INTERRUPTED: Final = 130
+INTERRUPTED_TEXT: Final = "interrupted; nothing is half-written, run the same command to continue"
 
 
 def main() -> None:
@@ -21,9 +23,14 @@ def main() -> None:
 
         print(__version__)
         return
-    from reeltalk.cli.commands import main as run_and_exit
+    try:
+        from reeltalk.cli.commands import main as run_and_exit
 
-    run_and_exit()
+        run_and_exit()
+    except KeyboardInterrupt:
+        # While modules were imported, before the command began.
+        print(INTERRUPTED_TEXT, file=sys.stderr)
+        sys.exit(INTERRUPTED)
 
 
 def __getattr__(name: str) -> Any:
