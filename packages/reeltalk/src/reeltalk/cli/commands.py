@@ -176,8 +176,9 @@ def main() -> None:
         # The output was written to a file, and the disk is full.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = _complain(f"cannot write the output: {error.strerror}; free some space and run the command again")
+    signal.setitimer(signal.ITIMER_REAL, 0)
     # The work is done: from here on a signal ends the process at once, without a traceback of what is being torn down.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     # Without this Python looks for cycles in all imported modules before it exits, which takes a third of a second.
     gc.freeze()
