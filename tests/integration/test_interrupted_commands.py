@@ -108,7 +108,7 @@ CASES: Final[dict[str, Case]] = {
     "construct graph": Case("construct bench --workers 1", ("sighted-video=bench",), quick=False),
     "construct model": Case(
         "construct bench --writer vision-1 --base-url URL --frames 2 --limit 2 --workers 1",
-        ("sighted-video=bench",),
+        ("sighted-video=bench",), quick=False,
     ),
     "graph questions": Case("graph questions bench", ("sighted-video=bench",), quick=False),
     "graph curate": Case("graph curate vdact/kg_activity.zip --out graphs", ("vdact=vdact",)),
@@ -137,7 +137,7 @@ CASES: Final[dict[str, Case]] = {
     "proactive run": Case("proactive run bench --model always:5 --out run", ("asked=bench",)),
     "proactive score": Case("proactive score bench run --out streams.json", ("asked=bench", "heard=run")),
     "chat": Case("chat film.mp4 --speed 0", ("film=film.mp4",), quick=False),
-    "report": Case("report run judged --out site", ("runs/qwen=run", "runs/qwen-judged=judged")),
+    "report": Case("report run judged --out site", ("runs/qwen=run", "runs/qwen-judged=judged"), quick=False),
     "report benchmark": Case("report bench --out site", ("constructed=bench",), quick=False),
     "compare": Case("compare one two --out compared.txt", ("runs/qwen-judged=one", "runs/intern-judged=two")),
     "calibrate": Case(

@@ -71,8 +71,11 @@ def _partial_name(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _partial(path: Path, *, folder: bool) -> Iterator[Path]:
-    """An empty partial file or folder beside `path`, locked, and gone at the end if it was not moved."""
+def partial_beside(path: Path, *, folder: bool) -> Iterator[Path]:
+    """An empty partial file or folder beside `path`, locked, and gone at the end if it was not moved.
+
+    It takes the place of the one for the same `path` that a killed process left.
+    """
     partial = path.parent / _partial_name(path)
     with contextlib.ExitStack() as stack:
         if not _locked(partial, folder, stack):
@@ -130,7 +133,7 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
     """
     with storage_errors(path):
         make_directory(path.parent)
-        with _partial(path, folder=False) as partial:
+        with partial_beside(path, folder=False) as partial:
             with partial.open("wb") as stream:
                 yield stream
                 stream.flush()
@@ -175,7 +178,7 @@ def writing_directory(path: Path, *, overwrite: bool = False, lasting: bool = Tr
         raise BenchmarkError(f"{path} exists and is not empty; choose another folder or pass --overwrite")
     with storage_errors(path):
         make_directory(path.parent)
-        with _partial(path, folder=True) as partial:
+        with partial_beside(path, folder=True) as partial:
             yield partial
             for folder, _, files in os.walk(partial) if lasting else ():
                 for name in files:
