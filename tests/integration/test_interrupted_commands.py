@@ -42,7 +42,7 @@ TIMED_FILES: Final = re.compile(r"\.(?:eval|db|sqlite)$|(?:^|/)(?:files|steps)\.
 """Logs, databases, and files that have the hashes of files with times."""
 LEFT: Final = re.compile(r"(?:^|[/.])lock$|\.(?:db|sqlite)-(?:wal|shm)$")
 """What a process may leave."""
-WHAT: Final = "Ctrl-C, SIGTERM and SIGKILL at random moments of every command"
+WHAT: Final = "Ctrl-C, SIGTERM and SIGKILL at random moments of commands"
 
 
 @dataclass(frozen=True)
