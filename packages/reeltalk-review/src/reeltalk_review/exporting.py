@@ -7,7 +7,6 @@ after an operator has given them a new password (`reeltalk review invite --reset
 import contextlib
 import hashlib
 import json
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError
-from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, writing, writing_directory
+from reeltalk.store.atomic import partial_beside, storage_errors, writing, writing_directory
 from reeltalk.store.documents import decode_text, input_error, parse, parse_json, write_json
 from reeltalk.store.manifest import MANIFEST
 from reeltalk_review.credentials import keyed_hash
@@ -214,8 +213,8 @@ def export_to_zip(database: Database, file: Path, *, progress: TableProgress = l
     """
     if file.exists():
         raise BenchmarkError(f"{file} is there already; choose another name")
-    with storage_errors(file), tempfile.TemporaryDirectory(dir=file.parent, prefix=PARTIAL_PREFIX) as place:
-        folder = Path(place) / "export"
+    with storage_errors(file), partial_beside(file.with_suffix(".tables"), folder=True) as place:
+        folder = place / "export"
         manifest = export_project(database, folder, progress=progress)
         with writing(file) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(folder.iterdir()):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from reeltalk.cli.commands import INTERRUPTED
+from reeltalk.cli import INTERRUPTED
 from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Limits
 from reeltalk.cli.options import OVERWRITE
 from reeltalk.cli.terminal import say

@@ -4,13 +4,16 @@ The stages do the work. Each module here imports its stage when the command is c
 fast and extras stay optional. Begin with `commands.py`: its table names every command and its function.
 """
 
+import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from reeltalk.cli.commands import app, run
 
 __all__ = ["app", "main", "run"]
+INTERRUPTED: Final = 130
+INTERRUPTED_TEXT: Final = "interrupted; nothing is half-written, run the same command to continue"
 
 
 def main() -> None:
@@ -21,9 +24,24 @@ def main() -> None:
 
         print(__version__)
         return
-    from reeltalk.cli.commands import main as run_and_exit
+    sys.unraisablehook = _interrupt_again
+    try:
+        from reeltalk.cli.commands import main as run_and_exit
 
-    run_and_exit()
+        run_and_exit()
+    except KeyboardInterrupt:
+        # While modules were imported, before the command began.
+        print(INTERRUPTED_TEXT, file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Interrupt a moment later where Ctrl-C came in a callback of Python's, such as one of imports, which loses it."""
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+        return
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
 
 
 def __getattr__(name: str) -> Any:

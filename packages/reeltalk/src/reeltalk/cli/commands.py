@@ -14,6 +14,7 @@ from cyclopts import App, CycloptsError, Group, UnknownCommandError
 from cyclopts.command_spec import CommandSpec
 
 from reeltalk._version import __version__
+from reeltalk.cli import INTERRUPTED, INTERRUPTED_TEXT
 from reeltalk.cli.short_help import ARGUMENTS, FIRST, HELP_ALL, shorten, show_all_options
 from reeltalk.errors import ReeltalkError, UnusableError
 from reeltalk.plugins import Command, added, loaded, not_imported, problem
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 FINDINGS: Final = 1
 USER_ERROR: Final = 2
-INTERRUPTED: Final = 130
 STORAGE: Final = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE,
     errno.ENFILE, errno.ENAMETOOLONG, errno.ELOOP,
@@ -176,6 +176,10 @@ def main() -> None:
         # The output was written to a file, and the disk is full.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = _complain(f"cannot write the output: {error.strerror}; free some space and run the command again")
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    # The work is done: from here on a signal ends the process at once, without a traceback of what is being torn down.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
     # Without this Python looks for cycles in all imported modules before it exits, which takes a third of a second.
     gc.freeze()
     sys.exit(code)
@@ -219,7 +223,7 @@ def run(arguments: Sequence[str], *, tells_stops: bool = False) -> int:
         place = error.filename or "the output or a file"
         return _complain(f"cannot read or write {place}: {error.strerror}; {storage_advice(error)}")
     except KeyboardInterrupt:
-        print("interrupted; nothing is half-written, run the same command to continue", file=sys.stderr)
+        print(INTERRUPTED_TEXT, file=sys.stderr)
         return INTERRUPTED
     return result if isinstance(result, int) else 0
 

@@ -13,7 +13,7 @@ from reeltalk.judge.asking import judge_prompt_group as judges_group
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm.prompts import Prompt, PromptGroup, check_prompt, our_prompts, prompt_files, prompts_in
 from reeltalk.plugins import loaded
-from reeltalk.store.atomic import storage_errors, write_bytes
+from reeltalk.store.atomic import writing_directory
 
 JUDGE: Final = judges_group()
 GROUPS: Final[tuple[PromptGroup, ...]] = tuple(
@@ -124,11 +124,11 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SettingError(f"{folder} holds something already; name another folder")
-    for name, content in files.items():
-        path = folder / f"{name}.md"
-        with storage_errors(path):
+    with writing_directory(folder) as partial:
+        for name, content in files.items():
+            path = partial / f"{name}.md"
             path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, content)
+            path.write_bytes(content)
 
 
 def check_folder(folder: Path | None, *used: PromptGroup) -> None:

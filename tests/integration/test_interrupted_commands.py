@@ -1,0 +1,387 @@
+"""Ctrl-C, SIGTERM or SIGKILL at any moment of a command: one line, no traceback, and the same bytes when it goes on.
+
+`evaluate` and `judge` of a model, and the review server, have more tests of SIGKILL of their own.
+"""
+
+import contextlib
+import hashlib
+import json
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from launched_runs import Launcher
+from page_world import World
+from people_at_work import decide, full_content, member, unit_id, verdicts
+from reliability_page import Reliability
+
+from reeltalk.cli import INTERRUPTED_TEXT, run
+from reeltalk.store.benchmark import Benchmark
+from reeltalk_review.database import ReviewProject
+from reeltalk_review.importing import import_benchmark
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)
+"""What is sent to a command, one after the other; between two of them the same command goes on."""
+ENDS_WITHIN_S: Final = 2.0
+"""Time that a command has to end, without the time in which other processes had the processor."""
+TIMED: Final = frozenset(
+    "took_s first_token_s cached date created made_at started ended written when at_s time duration_s seconds".split()
+)
+STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT[\w-]+")
+TIMED_FILES: Final = re.compile(r"\.(?:eval|db|sqlite)$|(?:^|/)(?:files|steps)\.json$")
+"""Logs, databases, and files that have the hashes of files with times."""
+LEFT: Final = re.compile(r"(?:^|[/.])lock$|\.(?:db|sqlite)-(?:wal|shm)$")
+"""What a process may leave."""
+WHAT: Final = "Ctrl-C, SIGTERM and SIGKILL at random moments of commands"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command, and what lies in its folder before."""
+
+    words: str
+    """As typed after `reeltalk`; `URL` is the address of a server of models."""
+    brought: tuple[str, ...] = ()
+    """Things of `World`, or of `OWN`, each with the name that it gets: `constructed=bench`."""
+    quick: bool = True
+    """Whether `make test` tries it."""
+
+
+def _reviewed(world: World, folder: Path) -> None:
+    """A benchmark with the work of a person on it."""
+    benchmark = Benchmark.create(folder / "bench")
+    benchmark.write_content(full_content(), stage="test")
+    project = ReviewProject.open(benchmark.path)
+    import_benchmark(project, benchmark, serving=lambda _: {})
+    unit = unit_id("turns", "chains", "a")
+    decisions = {"0": {"decision": "reject"}, "1": {"decision": "edit", "question": "Why?"}}
+    decide(project, member(project, "Ada"), unit, verdicts(project, unit, decisions))
+    project.database.close()
+
+
+def _project(world: World, folder: Path) -> None:
+    """A small project, with what it films there already."""
+    assert run(["new", str(folder)]) == 0
+    world.go_ahead(["run", str(folder / "project.yaml")], Path())
+
+
+def _table(world: World, folder: Path) -> None:
+    """A table of questions that is long enough to take time."""
+    folder.mkdir()
+    rows = [f"kitchen.mp4,What is shown at {n}?,A number {n}." for n in range(1, 2000)]
+    (folder / "questions.csv").write_text("\n".join(["video,question,answer", *rows]), encoding="utf-8")
+
+
+def _asked(world: World, folder: Path) -> None:
+    """A benchmark with requests along the stream."""
+    shutil.copytree(world.made("filmed-video"), folder)
+    world.command("graph", "questions", folder, "--proactive")
+
+
+def _heard(world: World, folder: Path) -> None:
+    """What a baseline said to them."""
+    world.command("proactive", "run", folder.with_name("asked"), "--model", "always:5", "--out", folder)
+
+
+OWN: Final[dict[str, Callable[[World, Path], None]]] = {
+    "reviewed": _reviewed, "project": _project, "table": _table, "asked": _asked, "heard": _heard,
+}  # fmt: skip
+
+CASES: Final[dict[str, Case]] = {
+    "import qa": Case("import qa table/questions.csv bench --videos videos", ("table=table", "videos/own=videos")),
+    "import vdact": Case("import vdact vdact bench", ("vdact=vdact",)),
+    "import svbench": Case("import svbench svbench bench", ("release/svbench=svbench",), quick=False),
+    "import folder": Case("import folder videos bench", ("videos/own=videos",)),
+    "attach": Case("attach bench videos", ("imported=bench", "videos/vdact=videos")),
+    "curate": Case("curate raw --into bench --splits train=0.8,test=0.2 --workers 1", ("raw=raw",)),
+    "construct objects": Case("construct bench --steps objects --workers 1", ("filmed-video=bench",)),
+    "construct graph": Case("construct bench --workers 1", ("sighted-video=bench",), quick=False),
+    "construct model": Case(
+        "construct bench --writer vision-1 --base-url URL --frames 2 --limit 2 --workers 1",
+        ("sighted-video=bench",), quick=False,
+    ),
+    "graph questions": Case("graph questions bench", ("sighted-video=bench",), quick=False),
+    "graph curate": Case("graph curate vdact/kg_activity.zip --out graphs", ("vdact=vdact",)),
+    "tag": Case("tag bench --model tagger --base-url URL", ("constructed=bench",)),
+    "validate": Case("validate bench", ("constructed=bench",)),
+    "freeze": Case("freeze bench release --version 1.0.0", ("constructed=bench",), quick=False),
+    "export qa": Case("export qa bench out.csv", ("constructed=bench",)),
+    "export hub": Case("export hub bench out", ("constructed=bench",), quick=False),
+    "export vdact": Case("export vdact bench out", ("imported=bench",), quick=False),
+    "export streamingchat": Case("export streamingchat bench out", ("constructed=bench",), quick=False),
+    "export questions": Case("export questions bench out.jsonl", ("constructed=bench",)),
+    "evaluate baseline": Case(
+        "evaluate bench --model baseline:ngrams --policy none --metrics rouge_l --protocols typed --out run",
+        ("constructed=bench",),
+    ),
+    "evaluate frames": Case(
+        "evaluate bench --model qwen3-vl --base-url URL --frames 2 --limit 3 --metrics rouge_l --protocols typed"
+        " --out run", ("constructed=bench",), quick=False),
+    "judge": Case(
+        "judge run --protocols svbench,gpt-score --judge gpt-4o-mini --judge-base-url URL --out judged",
+        ("runs/qwen=run", "constructed=bench"),
+    ),
+    "score": Case(
+        "score vdact/results --format vdact --metrics bleu,rouge_l,cider --out scored", ("vdact=vdact",)
+    ),
+    "proactive run": Case("proactive run bench --model always:5 --out run", ("asked=bench",)),
+    "proactive score": Case("proactive score bench run --out streams.json", ("asked=bench", "heard=run")),
+    "chat": Case("chat film.mp4 --speed 0", ("film=film.mp4",), quick=False),
+    "report": Case("report run judged --out site", ("runs/qwen=run", "runs/qwen-judged=judged"), quick=False),
+    "report benchmark": Case("report bench --out site", ("constructed=bench",), quick=False),
+    "compare": Case("compare one two --out compared.txt", ("runs/qwen-judged=one", "runs/intern-judged=two")),
+    "calibrate": Case(
+        "calibrate one two --human people.csv --out calibrated",
+        ("runs/qwen-judged=one", "runs/intern-judged=two", "people/annotations=people.csv"),
+    ),
+    "world film": Case(
+        "world film --scenarios 1 --houses 1 --width-px 320 --fps 2 --seed 7 --workers 1 --into bench"
+    ),
+    "review backup": Case("review backup work/bench out.zip", ("reviewed=work",)),
+    "review apply": Case("review apply work/bench", ("reviewed=work",)),
+    "new": Case("new kitchen"),
+    "run": Case("run kitchen/project.yaml", ("project=kitchen",), quick=False),
+    "prompts": Case("prompts --out prompts"),
+    "doctor": Case("doctor bench", ("constructed=bench",)),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """How a command ended that was sent a signal, or was done before."""
+
+    code: int
+    said: str
+    after_s: float | None
+    """Time from the signal to its end, in which it had the processor or waited for something else; None if it was done
+    before."""
+
+
+def begun(process: int) -> bool:
+    """Whether a process has come to the command, which catches SIGTERM; before, it is the launcher of the tests."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return True
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
+
+
+def kept_waiting_s(process: int) -> float:
+    """How long a process, and those that it started, were ready while others had the processor."""
+    waited_ns = 0
+    # They may end at any moment.
+    with contextlib.suppress(OSError):
+        started = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        for one in (process, *started):
+            waited_ns += int(Path(f"/proc/{one}/schedstat").read_text().split()[1])
+    return waited_ns / 1e9
+
+
+def stopped(runs: Launcher, words: Sequence[str], folder: Path, number: signal.Signals, at_s: float) -> Stopped:
+    """Run a command, and send it a signal after so many seconds."""
+    told = folder.with_name("said")
+    with (
+        told.open("w") as output,
+        runs.start(*words, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output) as run,
+    ):
+        while run.poll() is None and not begun(run.pid):
+            time.sleep(0.001)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return Stopped(run.wait(at_s), told.read_text(), None)
+        before_s, sent_at = kept_waiting_s(run.pid), time.monotonic()
+        waited_s = before_s
+        run.send_signal(number)
+        while run.poll() is None and time.monotonic() < sent_at + 60:
+            waited_s = max(waited_s, kept_waiting_s(run.pid))
+        took_s = time.monotonic() - sent_at
+        run.kill()
+        return Stopped(run.wait(), told.read_text(), took_s - (waited_s - before_s))
+
+
+def fault_of(ended: Stopped, number: signal.Signals, usual: int) -> str | None:
+    """What is wrong with how a command ended; None where it ended as it should."""
+    if "Traceback" in ended.said or "Exception ignored" in ended.said:
+        return f"a traceback: {ended.said[-3000:]}"
+    if ended.after_s is None or ended.code in (usual, -number):
+        # It was done before. What it left is compared.
+        return None if ended.code in (usual, -number) else f"exit code {ended.code}: {ended.said[-500:]}"
+    if ended.code != 130:
+        return f"exit code {ended.code}: {ended.said[-500:]}"
+    if not re.search("^(interrupted|stopping)", ended.said, re.MULTILINE):
+        return f"no sentence: {ended.said[-500:]}"
+    return f"it took {ended.after_s:.1f} s" if ended.after_s > ENDS_WITHIN_S else None
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _timeless(one) for key, one in value.items() if key not in TIMED}
+    if isinstance(value, list):
+        # Rows of how long requests took.
+        return [_timeless(one) for one in value if not isinstance(one, dict) or one.get("metric") not in TIMED]
+    return value
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """The hash of every file without what names a time; of databases, locks and logs only that they are there."""
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = STAMP.sub("TIME", str(path.relative_to(folder)))
+        data = b"" if TIMED_FILES.search(name) else path.read_bytes()
+        if data and path.suffix in (".json", ".jsonl"):
+            rows = [json.loads(line) for line in (data.splitlines() if path.suffix == ".jsonl" else [data])]
+            data = json.dumps(_timeless(rows)).encode()
+        elif path.suffix == ".zip":
+            with zipfile.ZipFile(path) as packed:
+                data = b"".join(name.encode() + packed.read(name) for name in sorted(packed.namelist()))
+        if not LEFT.search(name):
+            found[name] = hashlib.sha256(data).hexdigest()
+    return found
+
+
+def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    return sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory, world: World) -> Callable[[str], Path]:
+    folder = tmp_path_factory.mktemp("own")
+
+    def made(kind: str) -> Path:
+        if kind not in OWN:
+            return world.made(kind)
+        if kind == "heard":
+            made("asked")
+        if not (folder / kind).exists():
+            OWN[kind](world, folder / kind)
+        return folder / kind
+
+    return made
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if case.quick else pytest.mark.slow) for name, case in CASES.items()]
+)
+def test_a_command_that_was_stopped_goes_on_to_the_same_bytes(
+    runs: Launcher,
+    world: World,
+    own: Callable[[str], Path],
+    tmp_path: Path,
+    name: str,
+    reliability: Reliability,
+) -> None:
+    case, folder = CASES[name], tmp_path / "work"
+    words = [world.base_url if word == "URL" else word for word in case.words.split()]
+
+    def afresh() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for kind, _, called in (thing.partition("=") for thing in case.brought):
+            copy = shutil.copytree if own(kind).is_dir() else shutil.copy
+            copy(own(kind), folder / called)
+
+    afresh()
+    began = time.monotonic()
+    whole = runs.completed(*words, cwd=folder)
+    lasts_s, expected = time.monotonic() - began, contents(folder)
+    assert whole.returncode in (0, 1), whole.stderr
+    draw, place = random.Random(name), list(CASES).index(name)
+    tally = reliability(
+        "power", WHAT, "a traceback, no end within 2 s, other bytes than an unbroken run, or a partial file"
+    )
+    due, sent, wrong = reliability.count(1, full=20, release=20), 0, list[str]()
+    while tally.tried < due:
+        afresh()
+        for turn in range(min(len(SIGNALS), due - tally.tried)):
+            number, at_s = SIGNALS[(place + sent) % len(SIGNALS)], draw.uniform(0, lasts_s)
+            sent += 1
+            ended = stopped(runs, words, folder, number, at_s)
+            said = ended.said
+            if turn and ended.code == 2 and "--overwrite" in said:
+                # The last signal came when all was written.
+                break
+            tally.tried += ended.after_s is not None
+            fault = fault_of(ended, number, whole.returncode)
+            wrong += [f"{number.name} at {at_s:.2f} of {lasts_s:.2f} s: {fault}"] if fault else []
+            tally.failed += fault is not None
+            if ended.code == whole.returncode:
+                break
+        if ended.code != whole.returncode:
+            last = runs.completed(*words, cwd=folder)
+            if last.returncode == 2 and "--overwrite" in last.stderr:
+                last = runs.completed(*words, "--overwrite", cwd=folder)
+            said = last.stderr
+        faults = [f"{path} differs" for path in differing(expected, contents(folder))]
+        if faults:
+            wrong += [*faults[:5], f"after {number.name} at {at_s:.2f} of {lasts_s:.2f} s, and: {said[-500:]}"]
+            tally.failed += 1
+    assert not wrong, "\n".join(wrong)
+
+
+STARTED: Final = """
+import sys
+import reeltalk.cli
+print("begun", flush=True)
+sys.argv[1:] = ["validate", "nowhere"]
+reeltalk.cli.main()
+"""
+
+
+def test_ctrl_c_while_modules_are_imported(tmp_path: Path, reliability: Reliability) -> None:
+    tally = reliability("power", "Ctrl-C while a command is imported", "a traceback, or no sentence")
+    draw, wrong, lasts_s = random.Random(7), list[str](), 0.0
+    for number in range(reliability.count(3, full=20, release=20) + 1):
+        with subprocess.Popen(
+            [sys.executable, "-c", STARTED], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+            began = time.monotonic()
+            if number:
+                time.sleep(draw.uniform(0, lasts_s))
+                process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[1]
+        if not number:
+            lasts_s = time.monotonic() - began
+            continue
+        ended = Stopped(process.returncode, said, time.monotonic() - began)
+        fault = fault_of(ended, signal.SIGINT, 2)
+        tally.tried += 1
+        tally.failed += fault is not None
+        wrong += [fault] if fault else []
+    assert not wrong, "\n".join(wrong)
+
+
+LOST: Final = """
+import signal, sys, time, weakref
+import reeltalk.cli
+from reeltalk.cli import commands
+
+class Gone: ...
+
+def run(words):
+    gone = Gone()
+    kept = weakref.ref(gone, lambda _: signal.raise_signal(signal.SIGINT))
+    del gone
+    time.sleep(20)
+    return 0
+
+commands.app = lambda *words, **options: run(words)
+reeltalk.cli.main()
+"""
+
+
+def test_ctrl_c_in_a_callback_of_python_is_not_lost(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", LOST], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, f"{INTERRUPTED_TEXT}\n")
