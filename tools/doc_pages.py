@@ -23,7 +23,7 @@ from places import PACKAGES, ROOT
 
 DOCS: Final = ROOT / "docs"
 SHELL: Final = ("console", "bash")
-LANGUAGES: Final = (*SHELL, "python", "yaml", "json", "toml", "csv", "markdown", "nginx", "mermaid", "text")
+LANGUAGES: Final = (*SHELL, "python", "yaml", "json", "toml", "csv", "markdown", "nginx", "latex", "mermaid", "text")
 REASONS: Final = (
     "needs the network",
     "needs a GPU",

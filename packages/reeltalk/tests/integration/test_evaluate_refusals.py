@@ -279,8 +279,8 @@ class TestJudging:
         assert "at least one run" in refused("judge", "--out", tmp_path / "judged")
 
     def test_a_source_that_is_no_run(self, tmp_path: Path, refused: Callable[..., str]) -> None:
-        for source in (tmp_path / "absent", tmp_path):
-            assert "is no run" in refused("judge", source, "--out", tmp_path / "judged")
+        assert "no such file or folder" in refused("judge", tmp_path / "absent", "--out", tmp_path / "judged")
+        assert "is no run" in refused("judge", tmp_path, "--out", tmp_path / "judged")
         said = refused("judge", tmp_path / "absent", "--format", "vdact", "--out", tmp_path / "judged")
         assert "no such file" in said
 

@@ -1,5 +1,6 @@
 """The gates as a step: a model that is asked without the video."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -42,11 +43,25 @@ def test_a_model_that_is_asked_without_the_video_finds_what_it_can_answer(folder
             assert rows[gate.unit_id].turns[gate.turn_index or 0].question == known.question
 
 
-def test_a_model_that_fails_leaves_turns_unchecked_never_passed(folder: Path) -> None:
+def test_turns_about_which_a_model_fails_are_unchecked_never_passed(folder: Path) -> None:
     nothing = {"model": "mute", "choices": [{"message": {"content": ""}, "finish_reason": "length"}]}
-    with serve(lambda body: Answer(content=nothing)) as server:
+
+    def reply(body: Body) -> str | Answer:
+        # Always the same for the same request; one that never said a word would stop the command.
+        return "a kettle" if sum(json.dumps(body["messages"]).encode()) % 4 else Answer(content=nothing)
+
+    with serve(reply) as server:
         options = ["--probe", "mute", "--base-url", server.base_url, "--sees", "text", "--steps", "gates"]
         assert run(["construct", str(folder), *options, "--limit", "1"]) == 0
     gates = [gate for gate in Benchmark.open(folder).read(GATES) if gate.gate.startswith("gates:leak.model.")]
-    assert gates
-    assert all(gate.outcome is GateOutcome.UNCHECKED and gate.reason for gate in gates)
+    unchecked = [gate for gate in gates if gate.outcome is GateOutcome.UNCHECKED]
+    assert len(gates) > len(unchecked) > 0
+    assert all(gate.reason for gate in unchecked)
+
+
+def test_a_model_that_never_says_a_word_stops_the_command_and_checks_nothing(folder: Path) -> None:
+    nothing = {"model": "mute", "choices": [{"message": {"content": ""}, "finish_reason": "length"}]}
+    with serve(lambda body: Answer(content=nothing)) as server:
+        options = ["--probe", "mute", "--base-url", server.base_url, "--sees", "text", "--steps", "gates"]
+        assert run(["construct", str(folder), *options, "--limit", "1"]) == 2
+    assert not [gate for gate in Benchmark.open(folder).read(GATES) if gate.gate.startswith("gates:leak.model.")]
