@@ -38,7 +38,7 @@ TIMED: Final = frozenset(
     "took_s first_token_s cached date created made_at started ended written when at_s time duration_s seconds".split()
 )
 STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT[\w-]+")
-TIMED_FILES: Final = re.compile(r"\.(?:eval|db|sqlite)$|(?:^|/)(?:files|steps)\.json$")
+TIMED_FILES: Final = re.compile(r"\.(?:eval|db|sqlite)$|(?:^|/)(?:(?:files|steps)\.json|made-here)$")
 """Logs, databases, and files that have the hashes of files with times."""
 LEFT: Final = re.compile(r"(?:^|[/.])lock$|\.(?:db|sqlite)-(?:wal|shm)$")
 """What a process may leave."""
@@ -104,7 +104,7 @@ CASES: Final[dict[str, Case]] = {
     "import folder": Case("import folder videos bench", ("videos/own=videos",)),
     "attach": Case("attach bench videos", ("imported=bench", "videos/vdact=videos")),
     "curate": Case("curate raw --into bench --splits train=0.8,test=0.2 --workers 1", ("raw=raw",)),
-    "construct objects": Case("construct bench --steps objects --workers 1", ("filmed-video=bench",)),
+    "construct objects": Case("construct bench --steps objects --workers 1", ("filmed-video=bench",), quick=False),
     "construct graph": Case("construct bench --workers 1", ("sighted-video=bench",), quick=False),
     "construct model": Case(
         "construct bench --writer vision-1 --base-url URL --frames 2 --limit 2 --workers 1",
@@ -122,7 +122,7 @@ CASES: Final[dict[str, Case]] = {
     "export questions": Case("export questions bench out.jsonl", ("constructed=bench",)),
     "evaluate baseline": Case(
         "evaluate bench --model baseline:ngrams --policy none --metrics rouge_l --protocols typed --out run",
-        ("constructed=bench",),
+        ("constructed=bench",), quick=False,
     ),
     "evaluate frames": Case(
         "evaluate bench --model qwen3-vl --base-url URL --frames 2 --limit 3 --metrics rouge_l --protocols typed"
