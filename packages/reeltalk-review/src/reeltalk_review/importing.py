@@ -315,7 +315,7 @@ def import_benchmark(
     served = serving(benchmark)
     progress("loading what there is to review")
     with transaction(project.database, OPERATOR) as change:
-        loaded = import_content(change, project, benchmark, content, served, wanted=wanted, choice=choice)
+        loaded = import_content(change, project, benchmark, content, served, kinds=wanted, choice=choice)
         # Videos are enough if no queue was asked for: pairs may collect dialogues about them.
         if row is None and not loaded.new and not (content.videos and not queues and only is None):
             # The exception rolls back, so that the same command works once there is something.
@@ -330,7 +330,7 @@ def import_content(
     content: Content,
     served: ServedVideos | None,
     *,
-    wanted: Sequence[str],
+    kinds: Sequence[str],
     choice: ImportChoice = ImportChoice(),
 ) -> ImportReport:
     """Make the database hold the units of a benchmark, in one transaction.
@@ -341,7 +341,7 @@ def import_content(
         benchmark: The benchmark.
         content: Its rows.
         served: How each video is served; None to keep the stored values.
-        wanted: Kinds of work. Existing queues are renewed; others are added if there are drafts for them.
+        kinds: Kinds of work. Existing queues are renewed; others are added if there are drafts for them.
         choice: Overlap and videos of added queues.
     """
     session, loaded = change.session, ImportReport()
@@ -350,7 +350,7 @@ def import_content(
     revision = latest_revision(content.reviews)
     videos = {str(video.id) for video in content.videos}
     for position, (name, task) in enumerate(TASKS.items()):
-        if name not in wanted:
+        if name not in kinds:
             continue
         queue = session.get(QueueRow, name)
         if queue is not None and LOADED_KEY not in (queue.settings or {}):

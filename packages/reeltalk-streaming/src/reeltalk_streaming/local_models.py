@@ -126,7 +126,7 @@ class ForkingStream(Protocol):
         """Ask a question now."""
         ...
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         """Add a question and its answer to the conversation."""
         ...
 
@@ -286,7 +286,7 @@ class StreamPlayer:
             if isinstance(entry, HeardEntry):
                 held.stream.hear(entry.line)
             else:
-                held.stream.told(entry.question, entry.answer)
+                held.stream.add_exchange(entry.question, entry.answer)
             held.holds.append(entry)
         self._see(held, came, frames)
         # Later turns may see another answer in the history, so the stream without it is kept, too.

@@ -71,7 +71,7 @@ class Stream:
     def ask(self, question):
         return self.speak()
 
-    def told(self, question, answer):
+    def add_exchange(self, question, answer):
         pass
 '''
 
@@ -123,11 +123,13 @@ class Knowing:
         assert instruction in {request.text for request in self._task.requests if request.at_s <= self._at_s + 0.5}
 
     def ask(self, question: str) -> StreamAnswer:
-        request = next(one for one in self._task.asked() if one.text == question and one.at_s >= self._at_s)
+        request = next(
+            one for one in self._task.immediate_questions() if one.text == question and one.at_s >= self._at_s
+        )
         assert request.at_s - self._at_s <= 0.5
         return StreamAnswer(request.moments[0].references[0], 0, 0, 0.0, None)
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         raise AssertionError("nobody tells")
 
 

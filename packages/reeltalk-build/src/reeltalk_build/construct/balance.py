@@ -229,7 +229,7 @@ def deal_labels(
     return found
 
 
-def target_distance(counts: Mapping[Label, int], targets: Mapping[Label, float]) -> float:
+def distance(counts: Mapping[Label, int], targets: Mapping[Label, float]) -> float:
     """Sum of squared differences between shares and targets, 0 or more. A label without a target has the target 0."""
     totals: Counter[str] = Counter()
     for (vocabulary, _), count in counts.items():

@@ -136,7 +136,7 @@ class VideoContext:
             if self._speech is None:
                 self._speech = Speech(self._benchmark.read(SPEECH))
             speech = self._speech
-        return speech_lines(speech.said_in(video.id, intervals))
+        return speech_lines(speech.spoken_in(video.id, intervals))
 
     def _flow(self, video: Video, interval: Interval) -> float | None:
         """Mean optical flow in an interval; None if it was not measured."""

@@ -61,9 +61,9 @@ class Surroundings:
     """Caption of the clip before; empty if there is none."""
     after: str = ""
     """Caption of the clip after."""
-    asked: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
     """Questions of the video's earlier chains."""
-    wanted: tuple[tuple[str, str], ...] = ()
+    preferred: tuple[tuple[str, str], ...] = ()
     """Labels that the chain is to get, each with its vocabulary; see `balance.wanted_labels`."""
 
 
@@ -122,9 +122,9 @@ class Writer:
         raise NotImplementedError
 
     def linkages(
-        self, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
+        self, video: Video, before: QAChain, after: QAChain, preferred: Sequence[str] = ()
     ) -> LinkageResult | Unwritten:
-        """Find related turns of two consecutive chains; `wanted` are relations of which the benchmark has too few."""
+        """Find related turns of two consecutive chains; `preferred` are relations that the benchmark has too few of."""
         raise NotImplementedError
 
     def caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:

@@ -18,13 +18,13 @@ from reeltalk_build.construct.balance import (
     Label,
     balanced_labels,
     count_labels,
+    distance,
     even_targets,
     format_shortfalls,
     preferred_between,
     preferred_labels,
     read_targets,
     shortfall,
-    target_distance,
 )
 from reeltalk_build.construct.settings import ConstructSettings
 
@@ -33,10 +33,10 @@ TYPES = "vdact.question_type"
 
 def test_even_counts_are_no_distance_away_and_a_skew_is() -> None:
     targets = even_targets("types", [(TYPES, name) for name in ("D-AGT", "QNT")])
-    assert target_distance({(TYPES, "D-AGT"): 4, (TYPES, "QNT"): 4}, targets) == 0
-    assert target_distance({(TYPES, "D-AGT"): 8}, targets) == 0.5
+    assert distance({(TYPES, "D-AGT"): 4, (TYPES, "QNT"): 4}, targets) == 0
+    assert distance({(TYPES, "D-AGT"): 8}, targets) == 0.5
     # A label that nobody wants counts against the rest.
-    assert target_distance({(TYPES, "D-AGT"): 4, (TYPES, "QNT"): 4, (TYPES, "EXP"): 8}, targets) == 0.375
+    assert distance({(TYPES, "D-AGT"): 4, (TYPES, "QNT"): 4, (TYPES, "EXP"): 8}, targets) == 0.375
 
 
 def test_a_label_that_runs_out_is_reported() -> None:

@@ -25,7 +25,7 @@ DISTRACTORS: Final = 3
 """Number of wrong options next to the right one."""
 GRABS: Final = frozenset({"grab"})
 PLACINGS: Final = frozenset({"put", "putIn"})
-LASTING_ACTIONS: Final = frozenset({"read", "watch", "type", "write", "sleep", "dance", "text", "stretch", "eat"})
+LONG_ACTS: Final = frozenset({"read", "watch", "type", "write", "sleep", "dance", "text", "stretch", "eat"})
 STATE_WORDS: Final = {"ON": "on", "OFF": "off", "OPEN": "open", "CLOSED": "closed"}
 ROOM_NAMES: Final = ("kitchen", "living room", "bedroom", "bathroom")
 

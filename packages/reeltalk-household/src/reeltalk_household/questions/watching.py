@@ -163,7 +163,7 @@ class Watch:
         fitting = (event for event in story.events if self.fits(event))
         return sorted(fitting, key=lambda event: (takes_effect_s(event), event.order))
 
-    def can_be_told(self, story: Story) -> bool:
+    def is_tellable(self, story: Story) -> bool:
         """True if each of its events can be told when it is shown."""
         return all(is_short(event, story) for event in self.events(story))
 
@@ -191,7 +191,7 @@ class Watch:
 def watches(story: Story) -> Iterator[Watch]:
     """All that can be watched for in a story and happens at least twice."""
     for watch in _watches(story):
-        if len(watch.events(story)) > 1 and watch.can_be_told(story):
+        if len(watch.events(story)) > 1 and watch.is_tellable(story):
             yield watch
 
 

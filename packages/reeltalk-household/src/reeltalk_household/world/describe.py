@@ -226,7 +226,7 @@ def _graph(house: House, shown: Sequence[TimedStep], numbers: Counter[tuple[str,
     # Nobody can tell what a scene would have led to after a cut to another time.
     if len({timed.scene for timed in shown}) == 1:
         told = range(shown[0].number, shown[-1].number + 1)
-        others = counterfactuals(house, shown[0].whole, seed=shown[0].seed, told=told)
+        others = counterfactuals(house, shown[0].whole, seed=shown[0].seed, shown=told)
     return name, scene_graph(house, name, activities()[activity], steps, begins_s=begins_s, others=others)
 
 

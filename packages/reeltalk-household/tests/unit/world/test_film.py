@@ -357,7 +357,7 @@ def test_a_part_of_a_scene_tells_the_outcomes_of_the_whole() -> None:
     order = [step.command.action for step in steps]
     grab, opened = order.index("grab"), order.index("open", order.index("grab"))
     told = range(grab, opened + 1)
-    rows = counterfactuals(house, steps, seed="1", told=told)
+    rows = counterfactuals(house, steps, seed="1", shown=told)
     # The microwave is opened for what comes after the part.
     assert opened not in plan_without(house, steps, grab, seed="1").happened
     assert {row.event for row in rows} <= set(range(len(told)))

@@ -298,4 +298,4 @@ def _note(project: ReviewProject, made: NextRevision, applied: Applied, read: in
         if applied.is_changed:
             known = set(session.scalars(select(QueueRow.id)))
             wanted = [name for name in TASKS if name in known]
-            import_content(change, project, fresh, fresh.stored_content(), None, wanted=wanted)
+            import_content(change, project, fresh, fresh.stored_content(), None, kinds=wanted)

@@ -286,7 +286,7 @@ class _Knowing:
     memory_bytes: int | None = None
 
     def __init__(self, task: ProactiveTask) -> None:
-        self._due, self._asked = deque(task.moments), deque(task.asked())
+        self._due, self._asked = deque(task.moments), deque(task.immediate_questions())
         self._until_s, self._before_s = task.until_s, 0.0
 
     async def instruct(self, instruction: str) -> None:
@@ -428,7 +428,7 @@ if TYPE_CHECKING:
 STREAM_MODULE: Final = "reeltalk_streaming.inference.stream"
 """The module that says what a model that follows streams has."""
 WATCHER_KINDS: Final = "mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL, always:SECONDS, never, oracle"
-_METHODS: Final = ("see", "ask", "instruct", "speak", "told")
+_METHODS: Final = ("see", "ask", "instruct", "speak", "add_exchange")
 
 
 def create_watcher(
@@ -594,8 +594,8 @@ class _OwnStream:
     def speak(self) -> StreamAnswer:
         return self._spoken("speak")
 
-    def told(self, question: str, answer: str) -> None:
-        self._called("told", question, answer)
+    def add_exchange(self, question: str, answer: str) -> None:
+        self._called("add_exchange", question, answer)
 
     def _spoken(self, method: str, *arguments: Any) -> StreamAnswer:
         said = self._called(method, *arguments)

@@ -16,8 +16,6 @@ from reeltalk.store.runs import Run
 Kind = Literal["headline", "detail", "compat", "floor", "text", "timing"]
 
 _TIMINGS: Final = {info.name: info for info in TIMINGS}
-TEXT_METRIC_NAMES: Final = frozenset(TEXT_METRICS)
-"""Names of all text metrics."""
 FLOOR: Final = "floor"
 FLOORS: Final = {
     "baseline:empty": "says nothing",
@@ -88,7 +86,7 @@ def metric_kind(metric: str) -> Kind:
     """The table of a metric."""
     if metric in _TIMINGS:
         return "timing"
-    if metric in TEXT_METRIC_NAMES:
+    if metric in TEXT_METRICS:
         return "text"
     _, *rest = metric.split(".")
     if COMPAT in rest:
@@ -100,7 +98,7 @@ def metric_kind(metric: str) -> Kind:
 
 def direction_of(metric: str) -> Direction:
     """Whether higher is better; neither for overlap of words, a floor, a spread, a time and an official script."""
-    if metric in TEXT_METRIC_NAMES:
+    if metric in TEXT_METRICS:
         return "neither"
     info = metric_info(metric)
     if info is None:
@@ -120,7 +118,7 @@ def share_of_scale(metric: str, value: float) -> float | None:
         None for a measure without a scale, such as a time or the turns before the first error. CIDEr has no practical
         upper bound: it is divided by 10 and limited to 1.
     """
-    if metric in TEXT_METRIC_NAMES:
+    if metric in TEXT_METRICS:
         # A negative cosine says no less than none.
         return min(max(value / (TEXT_METRICS[metric].high or 1.0), 0.0), 1.0)
     info = metric_info(metric)
@@ -139,7 +137,7 @@ def span_of(metric: str) -> float | None:
     Args:
         metric: A text metric or a judged measure. The width of CIDEr is 10, as in `share_of_scale`.
     """
-    if metric in TEXT_METRIC_NAMES:
+    if metric in TEXT_METRICS:
         return TEXT_METRICS[metric].high
     info = metric_info(metric)
     return None if info is None else info.width

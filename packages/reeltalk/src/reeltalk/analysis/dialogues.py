@@ -494,7 +494,12 @@ def _length(turn: ShownTurn) -> int:
         length += CELL_CHARACTERS + min(len(answer.text or ""), LONGEST_TEXT) + len(answer.other_question or "")
         for verdict in answer.verdicts:
             length += CELL_CHARACTERS * len(verdict.scores) + sum(min(len(r), LONGEST_TEXT) for r in verdict.replies)
-            said = {given.said for score in verdict.scores for given in (*score.given, *score.official) if given.said}
+            said = {
+                given.explanation
+                for score in verdict.scores
+                for given in (*score.given, *score.official)
+                if given.explanation
+            }
             length += sum(min(len(text), LONGEST_TEXT) for text in said)
     return length
 

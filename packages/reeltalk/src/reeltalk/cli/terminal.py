@@ -32,12 +32,12 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def ask_consent(told: str) -> bool:
+def ask_consent(lines: str) -> bool:
     """Ask a person at a terminal about what a folder names; elsewhere raise an error with the command that agrees."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         again = shlex.join(["reeltalk", *sys.argv[1:], "--trust"])
-        raise consent_error(told, f"if you agree to all of it: {again}")
-    say(f"{told}\nDo it? [y/N]")
+        raise consent_error(lines, f"if you agree to all of it: {again}")
+    say(f"{lines}\nDo it? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

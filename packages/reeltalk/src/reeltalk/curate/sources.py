@@ -63,7 +63,7 @@ class SourceVideo(NamedTuple):
 class SideFiles(NamedTuple):
     """What the files next to a video say."""
 
-    said: dict[str, str]
+    stated: dict[str, str]
     """Its licence, source, split and category, as far as they are stated."""
     transcript: Transcript | None
     left_out: tuple[str, ...]

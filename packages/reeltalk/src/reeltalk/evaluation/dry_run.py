@@ -197,7 +197,7 @@ class EvaluationForecast(HasOverview):
     """Turns that are asked."""
     due: tuple[tuple[int, int], ...]
     """Requests of each script: for answers, and of judges."""
-    told_only: int = 0
+    history_only: int = 0
     """Turns that are asked only for the history and are not scored."""
 
     @property
@@ -316,7 +316,7 @@ def forecast_lines(
     image_tokens: int,
 ) -> Iterable[str]:
     """The forecast as lines of text."""
-    told = f", {found.told_only:,} of them for the history alone" if found.told_only else ""
+    told = f", {found.history_only:,} of them for the history alone" if found.history_only else ""
     yield f"{found.scripts:,} scripts, {found.turns:,} turns{told}; requests by kind, with prompt and reply tokens:"
     for line in found.lines:
         what = line.what if line is found.answers else f"judge, {line.what}"

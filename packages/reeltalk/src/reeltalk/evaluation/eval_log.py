@@ -104,11 +104,11 @@ class SampleRecord:
         """Add a message to the conversation of the sample."""
         self._said.append({"id": f"{self._uuid}-m{len(self._said)}", "role": role, "content": text})
 
-    def exchange(self, told: Exchange) -> None:
+    def exchange(self, exchange: Exchange) -> None:
         """Add a request and its reply."""
-        model, reply = _name(told.model), told.reply
+        model, reply = _name(exchange.model), exchange.reply
         output: dict[str, Json] = {"model": model, "choices": [], "completion": ""}
-        more: dict[str, Json] = {} if told.error is None else {"error": told.error}
+        more: dict[str, Json] = {} if exchange.error is None else {"error": exchange.error}
         if reply is not None:
             message = {"role": "assistant", "content": reply.text, "source": "generate", "model": reply.model}
             stop = "max_tokens" if reply.cut_off else "stop"
@@ -122,9 +122,9 @@ class SampleRecord:
                 self._usage.setdefault(model, Counter()).update(usage)
             if reply.took_s is not None:
                 output["time"] = more["working_time"] = reply.took_s
-        asked = {"model": model, "input": [], "input_refs": self._references(told.messages)}
+        asked = {"model": model, "input": [], "input_refs": self._references(exchange.messages)}
         rest = {"tools": [], "tool_choice": "none", "config": {}, "output": output, "completed": _moment(time.time())}
-        self._event("model", asked | rest | more, at_s=told.began_s)
+        self._event("model", asked | rest | more, at_s=exchange.began_s)
 
     def score(self, score: LoggedScore) -> None:
         """Add the scores of the sample."""

@@ -13,7 +13,7 @@ from typing import ClassVar
 from reeltalk.errors import InputError
 from reeltalk.formats import mt_video_bench_layout as layout
 from reeltalk.formats.export_losses import (
-    UNSTORED_TABLES,
+    UNSTORED,
     WORKING_TABLES,
     fields_left_out,
     labels_left_out,
@@ -131,7 +131,7 @@ class _Writer(ReleaseWriter):
 
     def _lose_the_rest(self) -> None:
         content = self.content
-        tables = ("clips", "chains", "linkages", "paths", "graphs", *WORKING_TABLES, *UNSTORED_TABLES)
+        tables = ("clips", "chains", "linkages", "paths", "graphs", *WORKING_TABLES, *UNSTORED)
         self.lost += tables_left_out(content, tables)
         self.lose(self.basic, "rounds of none of the six tasks, whose Ability is a basic capability")
         named: set[str] = {dialogue.video_id for dialogue in content.dialogues}

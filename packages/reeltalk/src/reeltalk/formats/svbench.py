@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from reeltalk.errors import InputError
 from reeltalk.formats import svbench_layout as layout
 from reeltalk.formats.export_losses import (
-    UNSTORED_TABLES,
+    UNSTORED,
     WORKING_TABLES,
     fields_left_out,
     labels_left_out,
@@ -274,7 +274,7 @@ class _Writer(ReleaseWriter):
         }
         for what, count in counts.items():
             self.lose(count, what)
-        unheld = [name for name in UNSTORED_TABLES if name != "rejected"]
+        unheld = [name for name in UNSTORED if name != "rejected"]
         self.lost += tables_left_out(content, ("graphs", *WORKING_TABLES, *unheld))
         self.lose(sum(row.extra.get("file") is None for row in content.rejected), "refused records are left out")
         described = (video.model_copy(update={"extra": {}}) for video in content.videos)

@@ -72,7 +72,7 @@ class TrainingExport:
     """Tokens of the longest sample."""
     pictures: int
     decoded: int
-    told: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
     """A line for each kind of omission or change."""
 
 
@@ -165,7 +165,7 @@ def export_training(
         most_tokens=max(tokens_of(sample.turns, options.limits, count) for sample in samples),
         pictures=pictures,
         decoded=decoded,
-        told=[f"{what}: {number:,}" for what, number in (found.counts + cutter.counts).items() if number],
+        changes=[f"{what}: {number:,}" for what, number in (found.counts + cutter.counts).items() if number],
     )
     about = {
         **(provenance or {}),
@@ -174,7 +174,8 @@ def export_training(
         "units": found.units,
         "options": options.model_dump(mode="json")
         | ({"tokenizer": options.tokenizer.resolve().name} if options.tokenizer else {}),
-        **{name: getattr(exported, name) for name in ("samples", "frames", "answers", "most_tokens", "told")},
+        **{name: getattr(exported, name) for name in ("samples", "frames", "answers", "most_tokens")},
+        "told": exported.changes,
     }
     write_bytes(root / f"{layout}.about.json", write_json(about).encode())
     if layout in META_FILES:

@@ -20,7 +20,7 @@ from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import NO_REFERENCE, JudgedScore, ScoreState
 from reeltalk.store.rows import rows_by
 
-NO_JUDGE_MODEL: Final = "none"
+NO_MODEL: Final = "none"
 """The judge model in rows of a protocol that needs none."""
 GROUPED_BY: Final = ("turn", "question_type")
 """Groups by which measures over turns are broken down."""
@@ -309,7 +309,7 @@ async def _judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) -
         )
         asked = dataclasses.replace(unit, turns=turns)
     rows = await judge.judge(asked, model)
-    by = model.name if model is not None else NO_JUDGE_MODEL
+    by = model.name if model is not None else NO_MODEL
     if single is not None:
         rows += [
             score_row(unit, criterion.name, by, criterion.low, turn=turn, explanation=EMPTY_ANSWER)
@@ -353,7 +353,7 @@ class SingleTurnJudge(TurnJudge, ABC):
             if not self.is_due(turn):
                 continue
             if (why := self.skip_reason(unit, turn)) is not None:
-                by = judge.name if judge is not None else NO_JUDGE_MODEL
+                by = judge.name if judge is not None else NO_MODEL
                 rows += unscored_rows(unit, turn, self.criteria, by, why)
             else:
                 rows += await self.judge_turn(unit, index, judge)

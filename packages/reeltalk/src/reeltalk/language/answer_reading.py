@@ -373,7 +373,7 @@ _NO: Final = RULE_FILE.pattern("no")
 class AnswerReading:
     """The result of reading an answer."""
 
-    said: tuple[str, ...]
+    found: tuple[str, ...]
     """The values in the answer; empty if none could be read."""
     right: bool
     why: str
@@ -382,7 +382,7 @@ class AnswerReading:
     @property
     def unread(self) -> bool:
         """True if no value could be read."""
-        return not self.said
+        return not self.found
 
 
 def rules_signature() -> str:

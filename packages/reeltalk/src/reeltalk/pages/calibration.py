@@ -294,7 +294,7 @@ def _means(dimension: Dimension, judge: JudgeAgreement, signature: str, draw: Dr
     marks = [
         Mark(
             place, one.model, Estimate(one.judge, None, None, one.n), at=one.people,
-            told=f"people {format_value(one.people)}, judge {format_value(one.judge)}, n = {one.n}",
+            tooltip=f"people {format_value(one.people)}, judge {format_value(one.judge)}, n = {one.n}",
         )
         for place, one in enumerate(judge.levels.means)
     ]  # fmt: skip

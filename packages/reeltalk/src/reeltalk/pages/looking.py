@@ -357,7 +357,7 @@ def _figure(site: Site, name: str, looking: ControlResults, table: ControlTable)
     if table.by is None:
         return Markup()
     marks = [
-        Mark(place, CONTROLS[control], drawn, row=line.name, told=f"{drawn}, n = {drawn.n}")
+        Mark(place, CONTROLS[control], drawn, row=line.name, tooltip=f"{drawn}, n = {drawn.n}")
         for line in table.lines
         for place, (control, one) in enumerate(zip(looking.controls, line.comparisons, strict=True))
         if one.difference is not None and (drawn := _drawn(one))

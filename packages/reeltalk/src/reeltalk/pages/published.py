@@ -66,7 +66,7 @@ def _svbench(found: DatasetNumbers) -> DatasetComparison:
     annotation = ("Auto&Manual" if found.reviewed else "Auto") if found.constructed else None
     own: tuple[Value, ...] = (
         found.qa_pairs,
-        found.qa_pairs / (found.chains_a_video.n if found.chains else found.asked_videos),
+        found.qa_pairs / (found.chains_a_video.n if found.chains else found.videos_with_questions),
         long,
         categories > 1 if categories else None,
         found.is_dialogue,

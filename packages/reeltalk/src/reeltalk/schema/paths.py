@@ -80,7 +80,7 @@ class Landing:
     jump: Jump | None
     """None if a walk cannot land."""
     standing: EntranceVerdict
-    asked: tuple[tuple[str, bool], ...] = ()
+    verdicts: tuple[tuple[str, bool], ...] = ()
     """Signatures of the checked entrances, and whether they stand."""
 
     @property
@@ -90,7 +90,7 @@ class Landing:
             outcome = GateOutcome.PASSED
         else:
             outcome = GateOutcome.UNCHECKED if self.standing.raw else GateOutcome.FLAGGED
-        said: dict[str, Json] = {"said": self.standing.said} if self.standing.said else {}
+        said: dict[str, Json] = {"said": self.standing.explanation} if self.standing.explanation else {}
         return GateResult(
             gate=LANDING,
             unit="linkage",
@@ -98,7 +98,12 @@ class Landing:
             outcome=outcome,
             reason=self.standing.reason,
             raw=self.standing.raw,
-            extra={"source": [*self.link.source], "target": [*self.link.target], ASKED_KEY: dict(self.asked), **said},
+            extra={
+                "source": [*self.link.source],
+                "target": [*self.link.target],
+                ASKED_KEY: dict(self.verdicts),
+                **said,
+            },
         )
 
 

@@ -46,7 +46,7 @@ class Speech:
             by_video[spoken.video_id].setdefault(key, spoken)
         self._by_video = {video_id: tuple(rows[key] for key in sorted(rows)) for video_id, rows in by_video.items()}
 
-    def said_in(self, video_id: str, parts: Sequence[Interval]) -> tuple[Utterance, ...]:
+    def spoken_in(self, video_id: str, parts: Sequence[Interval]) -> tuple[Utterance, ...]:
         """The utterances that end inside parts of a video, in the order of time, each once.
 
         Somebody who has seen the video up to the end of a part knows these words, and none that are still being said.

@@ -138,6 +138,6 @@ class ProactiveTask(Record):
             return request.moments[0].interval.end_s
         return next((later.at_s for later in self.requests if later.of == place), self.until_s)
 
-    def asked(self) -> Iterator[UserRequest]:
+    def immediate_questions(self) -> Iterator[UserRequest]:
         """The questions that are to be answered at once."""
         return (request for request in self.requests if request.act == "ask")

@@ -105,7 +105,7 @@ def evaluate(
     config, out = config_of(config, settings), Path(out)
     check_deletion(delete_replies, overwrite, config.limits)
     replies = config.limits.replies or out / REPLIES
-    check_run(config, kept=replies.is_file())
+    check_run(config, has_replies=replies.is_file())
     # Hints come last, because users read the end of a long output. An error is shown alone.
     hints: list[str] = []
     if config.play.epochs > 1 and config.asking.temperature == 0 and not config.model.startswith("python:"):
@@ -375,7 +375,7 @@ def draw_other_videos(
     Raises:
         BenchmarkError: A split has no second video.
     """
-    return pair_videos(content.videos, media, seed=play.seed, wanted=(script.video_id for script in scripts))
+    return pair_videos(content.videos, media, seed=play.seed, names=(script.video_id for script in scripts))
 
 
 def play_scripts(

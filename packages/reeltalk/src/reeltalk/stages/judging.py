@@ -315,7 +315,7 @@ def judge(
     paths = [source.path if isinstance(source, Run) else Path(source) for source in sources]
     out, budget = Path(out), Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
     judging = judging or JUDGED_BY_DEFAULT
-    check_judging_settings(judging, judge_model, limits, kept=(limits.replies or out / REPLIES).is_file())
+    check_judging_settings(judging, judge_model, limits, has_replies=(limits.replies or out / REPLIES).is_file())
     judgement = _Judgement(
         judging,
         judge_model,

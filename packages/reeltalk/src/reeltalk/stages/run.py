@@ -255,7 +255,7 @@ class Usage:
     """Requests, tokens and memory that a run needed."""
 
     spent: Spent
-    kept: int = 0
+    reused: int = 0
     """Questions answered from replies that were kept."""
     peak_memory: Mapping[str, int] | None = None
     """Peak memory in bytes, if the model that answers runs on this machine."""
@@ -405,9 +405,9 @@ def finish(
         floor=tables.floor,
     )
     spent = usage.spent
-    asked = f"asked: {spent}, {usage.kept:,} replies were kept from before"
+    asked = f"asked: {spent}, {usage.reused:,} replies were kept from before"
     done = _report(Run(folder.path, info, summary, curves), evaluation.counts, failures.with_empty_answers(summary))
-    if spent.calls or spent.unreached or usage.kept:
+    if spent.calls or spent.unreached or usage.reused:
         done = dataclasses.replace(done, text=(*done.text, asked))
     return dataclasses.replace(done, at_a_time=usage.at_a_time)
 

@@ -189,9 +189,9 @@ def test_turns_that_only_the_history_needs_are_counted_apart(content: Content) -
     )
     due = sum(len(script.steps) for script in chosen)
     own = planned(content, chosen, PlaySettings(history="predicted", rounds="mt-video-bench"))
-    assert (own.turns, own.told_only, own.answers.calls) == (len(chosen), 0, len(chosen))
+    assert (own.turns, own.history_only, own.answers.calls) == (len(chosen), 0, len(chosen))
     found = planned(content, chosen, PlaySettings(history="predicted-all", rounds="mt-video-bench"))
-    assert (found.turns, found.told_only, found.answers.calls) == (due, due - len(chosen), due)
+    assert (found.turns, found.history_only, found.answers.calls) == (due, due - len(chosen), due)
     said = forecast_lines(
         found, prices=None, judge_prices=None, connections=1, latency_s=None, judge_latency_s=None, image_tokens=0
     )

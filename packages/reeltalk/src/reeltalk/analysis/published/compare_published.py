@@ -58,7 +58,7 @@ class DifferenceReason:
 
     kind: str
     """`data`, `judge`, `frames` and so on."""
-    told: str
+    text: str
 
 
 def _name_parts(signature: str) -> tuple[str, dict[str, str]]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from reeltalk.errors import BudgetError, OutageError, SettingError
 from reeltalk.evaluation.playing.chat import speech_text
 from reeltalk.evaluation.playing.play import Pictures, Player, Response, TurnInput
-from reeltalk.extension import describe_user_error, made_of
+from reeltalk.extension import error_line, made_of
 from reeltalk.llm.model import Message, Reply
 from reeltalk.llm.replies import ReplyStore, reply_key
 from reeltalk.schema.answers import NOT_IN_SOURCE, SAYS_NONE
@@ -125,7 +125,7 @@ class PythonPlayer:
         except (BudgetError, OutageError):
             raise
         except Exception as error:
-            return Response(text=None, reason=describe_user_error(error))
+            return Response(text=None, reason=error_line(error))
         if not isinstance(text, str):
             return Response(text=None, reason=f"answer() gave {type(text).__name__}, not a text")
         return Response(text=text)
