@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Executor
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, ignore_progress
 from reeltalk.schema.knowledge import Entity, IdentityChange, KnownBox, Sighting
 from reeltalk.schema.media import Clip, SampledFrame
 from reeltalk.schema.outcomes import StageReport
@@ -119,14 +119,14 @@ def sight_objects(
     ):
         return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=("it is up to date",))
     watched, absent = _videos(benchmark, settings, limit)
-    work = ObjectCalls(benchmark.path / WORK / "objects", executor, progress or unseen)
+    work = ObjectCalls(benchmark.path / WORK / "objects", executor, progress or ignore_progress)
     if detector == "known":
         _take_known(benchmark, watched)
     else:
         work.detect(watched, detector)
     work.look(watched)
     failed = [f"objects of {w.video.id}: {w.failure}" for w in watched if w.failure is not None]
-    remembered = [remember(w, work.looks(w), settings) for w in watched if w.failure is None]
+    remembered = [update_bank(w, work.looks(w), settings) for w in watched if w.failure is None]
     own = {entity.id for found in remembered for entity in found.entities}
     others = [row for row in benchmark.read(ENTITIES) if row.extra.get(MADE_BY) != STAGE and row.id not in own]
     with benchmark.writing(stage=STAGE, settings=recorded, parents=parents) as writer:
@@ -203,7 +203,7 @@ class VideoSightings:
     crops: dict[str, bytes]
 
 
-def remember(w: VideoWork, looks: Sequence[DescribedFrame], settings: ObjectSettings) -> VideoSightings:
+def update_bank(w: VideoWork, looks: Sequence[DescribedFrame], settings: ObjectSettings) -> VideoSightings:
     """Turn the described frames of a video into sightings, entities and crops with the memory bank."""
     bank = MemoryBank(settings.memory)
     tracks: list[list[int]] = []
