@@ -237,7 +237,7 @@ def test_an_unchanged_benchmark_is_left_alone_and_another_seed_is_not(plain: Pat
     written_by(folder)
     assert tables_of(folder) == before
     assert (folder / "manifest.json").read_bytes() == manifest
-    written_by(folder, seed=18)
+    written_by(folder, "chains", "linkages", "paths", "gates", seed=18)
     assert tables_of(folder)["chains"] != before["chains"]
     assert validate(Benchmark.open(folder)) == []
 
@@ -364,7 +364,7 @@ def test_a_dialogue_with_a_leak_is_sent_back_and_then_left_out(household: Path, 
     assert validate(benchmark) == []
 
 
-@pytest.mark.parametrize("what", ["tags", "types"])
+@pytest.mark.parametrize("what", ["types", pytest.param("tags", marks=pytest.mark.slow)])
 def test_balancing_evens_out_what_chains_ask_for(household: Path, plain: Path, tmp_path: Path, what: str) -> None:
     balanced = tmp_path / "balanced"
     shutil.copytree(household, balanced)
