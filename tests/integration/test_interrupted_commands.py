@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -20,12 +21,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from launched_runs import Launcher
+import willing_model
+from launched_runs import Launcher, Run
 from page_world import World
 from people_at_work import decide, full_content, member, unit_id, verdicts
 from reliability_page import Reliability
+from scripted_server import Answer, Body, serve
 
-from reeltalk.cli import INTERRUPTED_TEXT, run
+from reeltalk.cli import INTERRUPTED, INTERRUPTED_TEXT, run
 from reeltalk.store.benchmark import Benchmark
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.importing import import_benchmark
@@ -33,7 +36,7 @@ from reeltalk_review.importing import import_benchmark
 SIGNALS: Final = (signal.SIGINT, signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)
 """What is sent to a command, one after the other; between two of them the same command goes on."""
 ENDS_WITHIN_S: Final = 2.0
-"""Time that a command has to end, without the time in which other processes had the processor."""
+"""Time that a command has to end, as `ended_after_s`."""
 TIMED: Final = frozenset(
     "took_s first_token_s cached date created made_at started ended written when at_s time duration_s seconds".split()
 )
@@ -163,8 +166,7 @@ class Stopped:
     code: int
     said: str
     after_s: float | None
-    """Time from the signal to its end, in which it had the processor or waited for something else; None if it was done
-    before."""
+    """As `ended_after_s`; None if it was done before the signal."""
 
 
 def begun(process: int) -> bool:
@@ -177,15 +179,37 @@ def begun(process: int) -> bool:
     return bool(caught >> (signal.SIGTERM - 1) & 1)
 
 
-def kept_waiting_s(process: int) -> float:
-    """How long a process, and those that it started, were ready while others had the processor."""
-    waited_ns = 0
+def threads_of(process: int) -> dict[str, tuple[bool, int]]:
+    """The threads of a process and of those that it started: whether each uses or wants the processor, and its time on
+    it, in ns."""
+    found: dict[str, tuple[bool, int]] = {}
     # They may end at any moment.
     with contextlib.suppress(OSError):
-        started = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-        for one in (process, *started):
-            waited_ns += int(Path(f"/proc/{one}/schedstat").read_text().split()[1])
-    return waited_ns / 1e9
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
+            if state not in "ZX":
+                found[thread.name] = state == "R", int((thread / "schedstat").read_text().split()[0])
+            for child in (thread / "children").read_text().split():
+                found |= threads_of(int(child))
+    return found
+
+
+def ended_after_s(run: Run, number: signal.Signals) -> float:
+    """Send a signal, and wait for the end: the time for which the command had the processor, and for which it waited
+    for something else. What others do on this machine makes it no longer."""
+    before, used_ns, waited_s = threads_of(run.pid), dict[str, int](), 0.0
+    run.send_signal(number)
+    sent_at = last_at = time.monotonic()
+    while (now := threads_of(run.pid)) and last_at < sent_at + 120:
+        at = time.monotonic()
+        if not any(ready for ready, _ in now.values()):
+            waited_s += at - last_at
+        used_ns |= {name: on_ns - before.get(name, (False, 0))[1] for name, (_, on_ns) in now.items()}
+        last_at = at
+        time.sleep(0.002)
+    run.kill()
+    run.wait()
+    return sum(used_ns.values()) / 1e9 + waited_s
 
 
 def stopped(runs: Launcher, words: Sequence[str], folder: Path, number: signal.Signals, at_s: float) -> Stopped:
@@ -197,16 +221,12 @@ def stopped(runs: Launcher, words: Sequence[str], folder: Path, number: signal.S
     ):
         while run.poll() is None and not begun(run.pid):
             time.sleep(0.001)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return Stopped(run.wait(at_s), told.read_text(), None)
-        before_s, sent_at = kept_waiting_s(run.pid), time.monotonic()
-        waited_s = before_s
-        run.send_signal(number)
-        while run.poll() is None and time.monotonic() < sent_at + 60:
-            waited_s = max(waited_s, kept_waiting_s(run.pid))
-        took_s = time.monotonic() - sent_at
-        run.kill()
-        return Stopped(run.wait(), told.read_text(), took_s - (waited_s - before_s))
+        after_s = None
+        try:
+            run.wait(at_s)
+        except subprocess.TimeoutExpired:
+            after_s = ended_after_s(run, number)
+        return Stopped(run.wait(), told.read_text(), after_s)
 
 
 def fault_of(ended: Stopped, number: signal.Signals, usual: int) -> str | None:
@@ -216,7 +236,7 @@ def fault_of(ended: Stopped, number: signal.Signals, usual: int) -> str | None:
     if ended.after_s is None or ended.code in (usual, -number):
         # It was done before. What it left is compared.
         return None if ended.code in (usual, -number) else f"exit code {ended.code}: {ended.said[-500:]}"
-    if ended.code != 130:
+    if ended.code != INTERRUPTED:
         return f"exit code {ended.code}: {ended.said[-500:]}"
     if not re.search("^(interrupted|stopping)", ended.said, re.MULTILINE):
         return f"no sentence: {ended.said[-500:]}"
@@ -300,7 +320,7 @@ def test_a_command_that_was_stopped_goes_on_to_the_same_bytes(
     tally = reliability(
         "power", WHAT, "a traceback, no end within 2 s, other bytes than an unbroken run, or a partial file"
     )
-    due, sent, wrong = reliability.count(1, full=20, release=20), 0, list[str]()
+    due, sent, wrong, slowest_s = reliability.count(1, full=20, release=20), 0, list[str](), 0.0
     while tally.tried < due:
         afresh()
         for turn in range(min(len(SIGNALS), due - tally.tried)):
@@ -312,6 +332,7 @@ def test_a_command_that_was_stopped_goes_on_to_the_same_bytes(
                 # The last signal came when all was written.
                 break
             tally.tried += ended.after_s is not None
+            slowest_s = max(slowest_s, ended.after_s or 0.0 if ended.code == INTERRUPTED else 0.0)
             fault = fault_of(ended, number, whole.returncode)
             wrong += [f"{number.name} at {at_s:.2f} of {lasts_s:.2f} s: {fault}"] if fault else []
             tally.failed += fault is not None
@@ -326,6 +347,66 @@ def test_a_command_that_was_stopped_goes_on_to_the_same_bytes(
         if faults:
             wrong += [*faults[:5], f"after {number.name} at {at_s:.2f} of {lasts_s:.2f} s, and: {said[-500:]}"]
             tally.failed += 1
+    print(
+        f"{name}: {tally.tried} sent, {tally.failed} failed; the slowest end after {slowest_s:.2f} s of {lasts_s:.1f}"
+    )
+    assert not wrong, "\n".join(wrong)
+
+
+ASKING: Final[dict[str, Case]] = {
+    "construct": Case("construct bench --writer m --base-url URL --frames 2 --workers 1", ("sighted-video=bench",)),
+    "rubrics": Case("construct bench --rubrics --writer m --base-url URL", ("constructed=bench",), quick=False),
+    "tag": Case("tag bench --model m --base-url URL", ("constructed=bench",), quick=False),
+    "graph tell": Case(
+        "graph tell vdact/kg_activity.zip --model m --base-url URL --out told", ("vdact=vdact",), quick=False
+    ),
+    "evaluate": Case(
+        "evaluate bench --model m --base-url URL --frames 2 --metrics rouge_l --protocols typed --out run",
+        ("constructed=bench",), quick=False,
+    ),
+    "judge": Case(
+        "judge run --protocols gpt-score --judge m --judge-base-url URL --out judged",
+        ("runs/qwen=run", "constructed=bench"), quick=False,
+    ),
+}  # fmt: skip
+"""Commands that ask a model."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if case.quick else pytest.mark.slow) for name, case in ASKING.items()]
+)
+def test_ctrl_c_while_a_model_says_nothing(
+    runs: Launcher, own: Callable[[str], Path], tmp_path: Path, name: str, reliability: Reliability
+) -> None:
+    tally = reliability("power", "Ctrl-C while a model says nothing", "a traceback, or no end within 2 s")
+    asked, answers, wrong = threading.Event(), 0, list[str]()
+
+    def reply(body: Body) -> Answer | str:
+        nonlocal answers
+        answers -= 1
+        if answers >= 0:
+            return willing_model.reply(body)
+        asked.set()
+        return Answer(hold_s=600)
+
+    for kind, _, called in (thing.partition("=") for thing in ASKING[name].brought):
+        shutil.copytree(own(kind), tmp_path / called)
+    with serve(reply, sees_preflights=True) as server:
+        words = [server.base_url if word == "URL" else word for word in ASKING[name].words.split()]
+        # It is silent when it is tried, after two replies, and when it is tried again by who has replies.
+        for answered in (0, 3, 0):
+            answers = answered
+            asked.clear()
+            with (tmp_path / "said").open("w") as output, runs.start(
+                *words, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            ) as run:  # fmt: skip
+                assert asked.wait(120), (tmp_path / "said").read_text()
+                after_s = ended_after_s(run, signal.SIGINT)
+                ended = Stopped(run.wait(), (tmp_path / "said").read_text(), after_s)
+            fault = fault_of(ended, signal.SIGINT, 0)
+            wrong += [fault] if fault else []
+            print(f"{name}: the end after {after_s:.2f} s")
+    tally.tried, tally.failed = 3, len(wrong)
     assert not wrong, "\n".join(wrong)
 
 
@@ -384,4 +465,4 @@ reeltalk.cli.main()
 
 def test_ctrl_c_in_a_callback_of_python_is_not_lost(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", LOST], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, f"{INTERRUPTED_TEXT}\n")
+    assert (done.returncode, done.stderr) == (INTERRUPTED, f"{INTERRUPTED_TEXT}\n")
