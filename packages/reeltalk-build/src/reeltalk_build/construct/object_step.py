@@ -41,6 +41,7 @@ from reeltalk_build.construct.step import ConstructRun
 from reeltalk_build.inference.detection import Detector, open_detector
 
 STAGE: Final = "construct objects"
+UP_TO_DATE: Final = "objects: nothing changed since the last run"
 CROPS: Final = "crops"
 MADE_BY: Final = "made_by"
 """Key in `extra` that marks the entities of this stage."""
@@ -74,7 +75,7 @@ def run_object_step(run: ConstructRun) -> StageReport:
     if spec is None:
         skipped = "objects: skipped, since no --detector is given and no boxes are known"
         return StageReport(stage=STAGE, counts={}, warnings=(skipped,))
-    report = sight_objects(
+    return sight_objects(
         run.benchmark,
         ObjectSettings(),
         "known" if spec == "known" else open_detector(spec),
@@ -82,8 +83,6 @@ def run_object_step(run: ConstructRun) -> StageReport:
         run.progress,
         limit=run.settings.limit,
     )
-    warnings = [f"objects: {warning}" for warning in report.warnings]
-    return report.model_copy(update={"warnings": tuple(warnings)})
 
 
 def sight_objects(
@@ -117,7 +116,7 @@ def sight_objects(
         and (entry.stage, entry.version, entry.parents) == (STAGE, __version__, parents)
         and entry.settings in (recorded, recorded | {"limit": None})
     ):
-        return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=("it is up to date",))
+        return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=(UP_TO_DATE,))
     watched, absent = _videos(benchmark, settings, limit)
     work = ObjectCalls(benchmark.path / WORK / "objects", executor, progress or ignore_progress)
     if detector == "known":

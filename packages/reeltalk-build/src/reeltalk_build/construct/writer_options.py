@@ -9,7 +9,6 @@ from typing import Final, Literal
 
 from reeltalk.errors import SettingError
 from reeltalk.extension import PYTHON_PREFIX
-from reeltalk.llm.model import INSPECT
 from reeltalk.plugins import added
 from reeltalk_build.construct.settings import AskSettings, ConstructSettings, RequestSettings
 
@@ -52,6 +51,8 @@ NEEDED_OPTIONS: Final[Mapping[str, str]] = {
 
 def kind_of_writer(writer: str) -> WriterKind:
     """The kind of a writer, by its name on the command line."""
+    from reeltalk.llm.model import INSPECT
+
     if writer == GRAPH:
         return "graph"
     if writer.startswith(PYTHON_PREFIX) or writer in added("reeltalk.writers"):

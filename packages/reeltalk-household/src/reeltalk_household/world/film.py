@@ -4,6 +4,7 @@ A film is composed of scenes that are drawn and played one after the other, so t
 before. A scene that cannot be played or filmed is drawn anew. Each video is drawn and encoded in its own process.
 """
 
+import functools
 import json
 import math
 import random
@@ -57,6 +58,10 @@ CHARACTER: Final = "character"
 MOST_REASONS: Final = 5
 
 
+_house: Final = functools.lru_cache(maxsize=16)(build_house)
+"""A film asks for its house again and again."""
+
+
 class ScenePlan(BaseModel):
     """One scene of a film."""
 
@@ -88,7 +93,7 @@ class FilmPlan(BaseModel):
 
     def built(self) -> House:
         """Its house, with only the people who appear."""
-        return build_house(self.house, self.split).with_people(self.people)
+        return _house(self.house, self.split).with_people(self.people)
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,13 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from cyclopts import App, CycloptsError, Group, UnknownCommandError
+from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError
+from cyclopts.argument import _collection
+from cyclopts.argument.utils import extract_docstring_help
 from cyclopts.command_spec import CommandSpec
 
 from reeltalk._version import __version__
@@ -97,6 +99,15 @@ class _Command(CommandSpec):
         if first := _first_options(str(self.name)):
             shorten(found, str(self.name), first)
         return found
+
+
+def _descriptions(described: Callable[..., Any]) -> dict[tuple[str, ...], Parameter]:
+    # The fields of settings hold their descriptions. cyclopts would parse the sources of each model too and, each time,
+    # those of pydantic, which takes a quarter of a second.
+    return {} if isinstance(described, type) else extract_docstring_help(described)
+
+
+_collection.extract_docstring_help = _descriptions  # type: ignore[attr-defined, assignment]
 
 
 def _first_options(name: str) -> tuple[str, ...]:

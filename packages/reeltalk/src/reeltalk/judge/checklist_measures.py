@@ -74,7 +74,8 @@ def checklist_measures(
     `mtv` is the mean of the tasks present; a task is the mean of its dialogues, a dialogue of its judged rounds, a
     round of its eval rounds. `mtv.floor` is the share of items that expect *No*, averaged in the same way: an
     answer without content would get it. `mtv.chance_adjusted` is (accuracy - floor) / (1 - floor); it is negative for
-    a model whose answers are missing. `mtv.rounds_sd` is the standard deviation of `mtv` from eval round to eval round.
+    a model that does worse than an answer without content. `mtv.rounds_sd` is the standard deviation of `mtv` from eval
+    round to eval round.
 
     `n` and `unscored` count rounds, as those of all groups do. A number is withheld where more than 2 % of the judgings
     failed, of all or of one task.
