@@ -126,7 +126,7 @@ def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement
     if queue.task == TEST:
         rules.append(may_answer(person_id, queue.id))
     if may(person.role, Action.ADJUDICATE):
-        # Whoever sees the table of units would recognise gold in their own hands.
+        # People who see the table of units would recognise gold in their own hands.
         rules += [was_not_shown(), UnitRow.gold.is_(None)]
     return and_(*rules)
 

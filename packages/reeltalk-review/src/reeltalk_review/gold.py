@@ -1,7 +1,7 @@
 """Known answers: copies of settled tasks, to measure how well annotators work. Tables call them gold.
 
 *Planted faults* are copies in which some turns were made wrong, from the benchmark itself; annotators cannot tell them
-from other tasks. A *training set* is copies of tasks as they were drafted; whoever begins in a queue gets them first,
+from other tasks. A *training set* is copies of tasks as they were drafted; people who begin in a queue get them first,
 and sees after each what was settled. Neither becomes a result. Nobody ever gets both a copy and another unit that shows
 the same turns, in any queue and in any order.
 """

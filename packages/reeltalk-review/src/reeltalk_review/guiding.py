@@ -1,4 +1,4 @@
-"""What people are told about their work: a line and a guideline for each queue.
+"""Guidelines for people's work: a line and a text for each queue.
 
 The lead writes guidelines in Markdown. Until there is one, that of the kind of work in `guidelines/` applies.
 """

@@ -181,7 +181,7 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         there = works.get(source, {}).get(place)
         if there is None or name not in there or there[name] != found.write.get(name):
             raise InvalidValue(f"{name[:80]!r} is not as in the work that it is said to be from", field="from")
-        # The task may store a field otherwise than it was sent, as an accepted turn with changes.
+        # The task may store another value than was sent, as an accepted turn with changes.
         if written.get(name) == there[name]:
             stored.setdefault("from", {})[name] = source
     return stored

@@ -55,7 +55,7 @@ class ChainJudgement:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a writer is told about the rest of a video, so that a chain belongs to its clip and repeats no question."""
+    """What a writer knows about the rest of a video, so that a chain belongs to its clip and repeats no question."""
 
     before: str = ""
     """Caption of the clip before; empty if there is none."""

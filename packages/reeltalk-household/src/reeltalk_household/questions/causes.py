@@ -96,7 +96,7 @@ def _purpose(event: StoryEvent, story: Story) -> Iterator[Question]:
     """Why somebody does something: what they do it for."""
     end = None if event.purpose is None else story.events[event.purpose]
     if end is None or event.agent is None or (event.action == "walk" and event.main in (end.main, *end.targets)):
-        # Whoever walks to a thing mostly uses it; there is nothing to find out.
+        # People who walk to a thing mostly use it; there is nothing to find out.
         return
     it = {event.main: object_slots(event.main, story)["it"]} if event.main and not is_person(event.main) else {}
     made = Question(

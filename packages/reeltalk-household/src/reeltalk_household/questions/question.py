@@ -167,7 +167,7 @@ def other_objects(story: Story, *right: str, draw: random.Random) -> tuple[str, 
 
 
 def other_counts(n: int, most: int, *, draw: random.Random) -> tuple[int, ...]:
-    """Wrong numbers of 1 to `most`, all equally likely, so that none tells the right one; empty if that is larger."""
+    """Wrong numbers of 1 to `most`, all equally likely, so that none reveals the right one; empty if that is larger."""
     return tuple(draw.sample([m for m in range(1, most + 1) if m != n], DISTRACTORS)) if n <= most else ()
 
 

@@ -225,7 +225,7 @@ def order_of_acts(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def postures(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If the person stands, sits or lies during an act."""
+    """Whether the person stands, sits or lies during an act."""
     if story.events[0].from_room is None:
         # Released activities are joined from separate videos: nothing says how the person begins each.
         return

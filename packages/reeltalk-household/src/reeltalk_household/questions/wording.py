@@ -143,7 +143,7 @@ class WordedQuestion:
 
     @property
     def refers_to(self) -> str | None:
-        """The person whom its *he* or *she* means, if only the turn before tells."""
+        """The person whom its *he* or *she* means, if only the turn before shows it."""
         return self.question.subject if self.rests and not self.anchored else None
 
 

@@ -109,7 +109,7 @@ class Seconds:
     """The labels of a frame, in words."""
 
     people: tuple[SeenPerson, ...] = ()
-    """Those in the picture, by the middle of their boxes from left to right. Whoever has no box stands for nobody."""
+    """Those in the picture, by the middle of their boxes from left to right. A person without a box is left out."""
     things: tuple[SeenThing, ...] = ()
     """All things and people in the picture, the smallest first."""
     room: str | None = None

@@ -211,7 +211,7 @@ class Camera:
         """One frame, (H, W, 3) uint8 RGB."""
         scenery = self._scenery(moment)
         looks = [(_look(figure), moment.falling) for figure in moment.figures]
-        # Whoever looks as in the frame before, and is behind all others, is not drawn again.
+        # A person who looks as in the frame before, behind all others, is not drawn again.
         same = next((n for n, (one, other) in enumerate(zip(looks, self._looks, strict=False)) if one != other), None)
         self._looks, still = looks, min(len(looks), len(self._looks)) if same is None else same
         canvas = self._canvas(moment.shot, self._with_figures(moment, scenery, looks[:still]).copy())

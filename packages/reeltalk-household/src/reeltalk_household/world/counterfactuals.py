@@ -5,7 +5,7 @@ opening the door themselves, and is given up if nobody can. What was done for th
 given up too, and what the event caused does not happen. Changes that happen by themselves follow from the new story, so
 a kettle boils that nobody switched off.
 
-Only outcomes are told that no words give away and that follow for certain: nobody knows what people would have said.
+An outcome is given only if no words give it away and it follows for certain. What people would have said is unknown.
 """
 
 import heapq
@@ -211,7 +211,7 @@ def counterfactuals(
         house: The house.
         steps: The whole scene.
         seed: The scene's seed.
-        shown: The steps that a graph tells, from which it numbers its events; all by default.
+        shown: The steps that a graph contains, which number its events; all by default.
     """
     shown = range(len(steps)) if shown is None else shown
     draw = random.Random(f"counterfactuals {seed}")

@@ -2,7 +2,7 @@
 
 Curation reads files: it cuts at changes of the picture and knows no activities. Here each video is recognised by its
 content hash, its filmed steps are carried out once more, and every step is assigned to the clip that shows its end. So
-no clip's graph holds anything that cannot be seen before the clip ends, no step is lost or told twice, and a clip's
+no clip's graph holds anything that cannot be seen before the clip ends, no step is lost or repeated, and a clip's
 graph is as exact as the graph of a whole activity. The graph states when its first step begins, because a step may
 begin before the cut, such as a walk through a door.
 """

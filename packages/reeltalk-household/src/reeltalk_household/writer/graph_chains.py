@@ -139,7 +139,7 @@ def _with_anchor(question: Question, story: Story) -> Question:
     if question.kind == "feels_after":
         return replace(question, anchor=question.evidence[0].order)
     if question.kind == "clothes_colour":
-        # Whoever acts is seen.
+        # A person who acts is seen.
         return replace(question, evidence=story_of(question, story).events[-1:])
     return question
 
@@ -224,7 +224,7 @@ def named_facts(facts: Iterable[KnownFact], story: Story) -> frozenset[KnownFact
 
 
 def event_facts(event: StoryEvent, person: str | None) -> frozenset[KnownFact]:
-    """The facts that an event tells; by `person` in a story of several people."""
+    """The facts of an event; by `person` in a story of several people."""
     told: set[KnownFact] = {("event", _known_as(event))}
     told.add(("acts", _by(person, "|".join([event.action, event.signature[1], *event.signature[2]]))))
     # "puts the mug on the table" says where it ends up; "wipes the table with the sponge" names the tool.
@@ -319,7 +319,7 @@ def is_askable(question: Question, story: Story, shown: Collection[int]) -> bool
     acts += [own.events[int(question.params[name])] for name in ("event", "other") if name in question.params]
     told = own.events[question.focus_event] if question.focus_event is not None else None
     dull = question.answer_type == "action" and told is not None and told.action in CONNECTING_ACTS
-    # Whoever walks to a thing does something with it next.
+    # A person who walks to a thing does something with it next.
     if question.kind in NEIGHBOUR_KINDS and "event" in question.params:
         dull = dull or own.events[int(question.params["event"])].action in CONNECTING_ACTS
     # The colour of furniture can be guessed, and a conversation hardly turns to it.
@@ -363,7 +363,7 @@ _USUAL: Final = frozenset(
     "eat drink read write brush squeeze wash wipe scrub text play pour rinse fold type watch sleep fill answer "
     "switchOff boil ring pop".split()
 )
-"""Acts that one expects of whoever takes or uses a thing."""
+"""Acts that are expected of a person who takes or uses a thing."""
 _MADE_FOR: Final = frozenset({"vase", "toaster", "washingmachine", "towelrack"})
 """Things into which one expects what is put there."""
 
@@ -627,7 +627,7 @@ def people_mentioned(turn: Turn, story: Story) -> set[str]:
 
 
 def needs_answer(question: Question, last: tuple[Question, Turn], story: Story) -> bool:
-    """True if only the answer before names what a question refers to, so that without it nobody knows what is asked."""
+    """True if only the answer before names what a question refers to, so that the question means nothing without it."""
     asked, turn = last
     own = story_of(question, story)
     # After "Who takes the mug?", *she* in "Where does she put it?".

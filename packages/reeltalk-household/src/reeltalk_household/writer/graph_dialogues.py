@@ -398,7 +398,7 @@ class DialogueMaker:
         return found
 
     def refer(self) -> bool:
-        """Add a round whose words have several candidates, which only the dialogue tells apart; False if none can."""
+        """Add a round whose words have several candidates, of which only the dialogue selects one; False if none do."""
         task = Task.OBJECT_REFERENCE
         options: list[tuple[str, Question, Mapping[str, Question] | None]] = []
         for question in self._new():
@@ -606,7 +606,7 @@ class DialogueMaker:
         )
 
     def remark(self) -> bool:
-        """Add a round in which the user does not follow what is on screen, and the assistant tells what comes of it."""
+        """Add a round in which the user does not follow the screen, and the assistant states the consequence."""
         found = [one for one in find_consequences(self.story, sorted(self.shown)) if self._is_new(one)]
         patterns = texts_of_split(round_forms()["remark"].questions, self.split)
         if not found:
@@ -726,7 +726,7 @@ _RECALLED: Final = {"vdact.question_type": ("REF",), "cogme.thinking": ("Graspin
 
 
 def facts_of(turn: Turn) -> list[dict[str, Json]]:
-    """The facts of a round as SPARQL checks them: its own, and those that it tells beside."""
+    """The facts of a round as SPARQL checks them: its own, and those that it adds."""
     own = [{name: turn.extra[name] for name in ("kind", "params", "answer_key")}] if "params" in turn.extra else []
     return [*own, *turn.extra.get(FACTS, ())]
 

@@ -144,7 +144,7 @@ def frames(request: Request, project: ProjectHere, sha256: str, person: Viewer) 
 
 @router.get("/{sha256}/captions")
 def subtitles(project: ProjectHere, sha256: str, person: Viewer) -> Response:
-    """What is said in the video, as WebVTT. Whoever takes a test on it gets what is said before the question."""
+    """What is said in the video, as WebVTT. A person who takes a test gets the lines before the question."""
     _served(project, person, sha256)
     with project.database.reading() as session:
         until_s = known_until(session, person.id, sha256)

@@ -41,7 +41,7 @@ VERSION_SEPARATOR: Final = " / "
 
 
 class ReplyToJudge(NamedTuple):
-    """A reply to one request, with everything that may be said to the request."""
+    """A reply to one request, with the references of the request."""
 
     text: str
     request: str

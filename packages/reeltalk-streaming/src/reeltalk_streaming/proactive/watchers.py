@@ -196,7 +196,7 @@ CONSTANT_REPLY: Final = "Yes."
 
 
 class Always:
-    """Repeats what it was told last at a fixed interval, and gives each question one answer, independent of the video.
+    """Repeats the user's last message at a fixed interval, and gives each question one answer, whatever the video.
 
     It is the spam baseline.
 

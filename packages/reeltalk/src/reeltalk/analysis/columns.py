@@ -126,7 +126,7 @@ def share_of_scale(metric: str, value: float) -> float | None:
 
 
 def bounds_of(metric: str) -> Bounds:
-    """Lowest and highest value of a metric; None where there is no end, or where nobody knows."""
+    """Lowest and highest value of a metric; None where there is no end, or it is not known."""
     info = metric_info(metric)
     return (None, None) if info is None else info.bounds
 
@@ -230,7 +230,7 @@ def is_baseline(info: ModelInfo) -> bool:
 def differing_parts(rows: Iterable[tuple[ModelInfo, SummaryRow]], ignored: frozenset[str]) -> list[str]:
     """Signature parts in which numbers of one metric differ, so that they are not comparable.
 
-    The floor stands beside all others, also where it rests on a sample of their turns.
+    The floor is compared with all others, also where it was scored on a sample of their turns.
     """
     parts = [
         (is_baseline(info), signature_parts(row.signature))

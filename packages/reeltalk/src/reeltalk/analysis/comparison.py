@@ -373,7 +373,7 @@ class PairComparer:
 
     @property
     def board(self) -> Leaderboard:
-        """Whose models these are."""
+        """The leaderboard of the runs whose models are compared."""
         return self.turns.board
 
     def refuse_strangers(self, first: int, second: int) -> None:

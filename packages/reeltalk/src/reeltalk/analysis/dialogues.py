@@ -63,7 +63,7 @@ class BenchmarkContext:
     """What is done in a clip, by the clip's id, such as `Wash dishes`; only clips whose source says it."""
 
     def about(self, unit: str, unit_id: str, video_id: str) -> Interval | None:
-        """From the first to the last moment that a unit is about, as its clips say; None if nobody says it."""
+        """The interval that a unit is about, from its clips and evidence; None if it has neither."""
         found = self.units.get((unit, unit_id))
         if found is None:
             return None

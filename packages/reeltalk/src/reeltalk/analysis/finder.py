@@ -46,7 +46,7 @@ class FoundTurn:
 
 @dataclass(frozen=True)
 class Finder:
-    """What the finder's page is told once."""
+    """Facts that the finder's page needs once, not for each turn."""
 
     measures: list[str]
     """Titles of what says how right an answer is; the one that says it best first."""
@@ -143,7 +143,7 @@ def word_row(turn: ShownTurn) -> Json:
 
 @dataclass(frozen=True)
 class TurnPlaces:
-    """Where tasks and labels stand in their lists."""
+    """The places of tasks and labels in their lists."""
 
     tasks: Mapping[str, int]
     labels: Mapping[tuple[str, str], int]

@@ -54,7 +54,7 @@ class Scorer:
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """From where to where it scores; None if nobody knows."""
+        """Lowest and highest score; None if they are not known."""
         if self.kind == "text":
             return (0.0, span_of(self.criterion) or 1.0)
         found = self._described
@@ -62,7 +62,7 @@ class Scorer:
 
     @property
     def passes(self) -> float | None:
-        """The value from which an answer counts as right; None if nobody knows."""
+        """The value from which an answer counts as right; None if it is not known."""
         found = self._described
         return None if found is None else found.pass_mark
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Report(Protocol):
-    """What a stage tells in lines of text."""
+    """A result that a stage reports in lines of text."""
 
     def lines(self, *, shown: int | None = ..., listed: Path | None = ...) -> Iterable[str]:
         """The lines, as those of `StageReport`."""
@@ -48,7 +48,7 @@ def refuse_existing(out: Path | None, *, overwrite: bool) -> None:
 
 
 def whole_runs(runs: "Sequence[Path]", *, strict: bool) -> "tuple[Sequence[Run | Path], int]":
-    """The runs that can be read, and the exit code: 1 if one of several is damaged, which is told and left out.
+    """The runs that can be read, and the exit code: 1 if one of several is damaged, which is reported and left out.
 
     Raises:
         ReeltalkError: None can be read, or one is damaged and `strict`.

@@ -302,7 +302,7 @@ def read_beside(
     language: str | None = None,
     strict: bool = False,
 ) -> SideFiles:
-    """Read the files next to a video. A fault of one is told, and the rest is read.
+    """Read the files next to a video. A fault of one is reported, and the rest is read.
 
     Args:
         source: The video.

@@ -89,7 +89,7 @@ def check_judging_settings(
         raise SettingError("--prompts has no effect: no protocol asks a model; name one that does, or leave it out")
     if settings.language != start.language and not settings.metrics:
         raise SettingError("--language has no effect with --metrics none: it is that of text metrics; leave it out")
-    # What stands for `auto` is known when the turns are read, and asks no model.
+    # The protocols of `auto` are known when the turns are read, and asks no model.
     named = tuple(name for name in settings.protocols if name != AUTO)
     judges = create_judges(settings.model_copy(update={"protocols": named}))
     needing = [judge.name for judge in judges if judge.needs_model]

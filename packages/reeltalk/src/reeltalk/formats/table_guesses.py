@@ -608,7 +608,7 @@ def _mend_answers(found: GuessedTable, row: TableRow, theirs: Mapping[str, str],
         found.note("further answers", row.where, column, given, list[Json](listed))
     elif ours == "answer" and texts != given and (listed or isinstance(texts, str)):
         row.cells[column] = texts
-        found.note("an answer out of what stands around it", row.where, column, given, texts)
+        found.note("an answer out of the text around it", row.where, column, given, texts)
 
 
 def _are_minutes(found: GuessedTable, theirs: Mapping[str, str]) -> bool:

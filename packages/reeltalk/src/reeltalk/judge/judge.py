@@ -107,7 +107,7 @@ class Background:
 
     Args:
         content: The benchmark.
-        joined: Chains that SVBench's script judges together in place of paths, if wanted.
+        joined: Chains that SVBench's script judges together in place of paths; empty for none.
     """
 
     content: Content

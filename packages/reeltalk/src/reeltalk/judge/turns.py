@@ -419,7 +419,7 @@ def cascade(plays: Iterable[Play], of: str) -> list[Measure]:
 
 _CASCADE: Final = ("recovery", "after_right", "after_corrupted")
 Known = tuple[str, list[bool | None]]
-"""The video of a unit, and whether each of its turns is right; None where nobody knows."""
+"""The video of a unit, and whether each of its turns is right; None where it is not known."""
 
 
 def _until_error(name: str, units: Sequence[Known]) -> Measure:

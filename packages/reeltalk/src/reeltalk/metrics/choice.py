@@ -339,7 +339,7 @@ def before_next_question(answer: str, question: str) -> str:
 
 
 def last_version(text: str) -> str:
-    """What stands after the last words that take an answer back; the whole text if nothing follows them."""
+    """The text after the last words that take an answer back; the whole text if nothing follows them."""
     found = list(_forms()["withdrawn"].finditer(text))
     rest = text[found[-1].end() :].lstrip(" ,.:;!，。：") if found else ""
     return rest if any(map(str.isalnum, rest)) else text

@@ -110,8 +110,8 @@ class JudgeRate:
             return "it says the same of a changed turn and of its original"
         if pairs.caught < LEAST_REFUSED * (pairs.caught + pairs.missed):
             return (
-                f"it refuses {pairs.caught} of the {pairs.caught + pairs.missed} changed turns whose original it passes, "
-                f"less than {LEAST_REFUSED:.0%}"
+                f"it refuses {pairs.caught} of the {pairs.caught + pairs.missed} changed turns whose original it "
+                f"passes, less than {LEAST_REFUSED:.0%}"
             )
         if _chance(pairs.caught, pairs.turned) > CHANCE_LEVEL:
             return (

@@ -312,8 +312,8 @@ def stream_f1(play: Play) -> Share:
     """The headline: F1 of what was said against what was due.
 
     Twice the moments with a right reply in time and the questions answered right, over everything that was due and
-    everything that was said. So silence has 0 where something is due, and whoever talks all the time is paid for few
-    of many replies.
+    everything that was said. So silence has 0 where something is due, and a model that talks all the time is paid for
+    few of many replies.
 
     Reference:
         The F1 of StreamPro-Bench and SPOT-Bench; ours: a reply counts in full within the tolerance of `served_moments`,

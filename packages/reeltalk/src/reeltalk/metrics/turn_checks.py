@@ -80,7 +80,7 @@ class TurnCheckInfo:
     gates: tuple[str, ...]
     """Names of its gates without the step; each also stands for names that continue with a full stop."""
     missing: str
-    """What nobody knows if it was not made."""
+    """What is unknown if it was not made."""
     always: bool = True
     """False for a check that most turns do not need."""
 

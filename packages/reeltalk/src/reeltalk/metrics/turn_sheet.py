@@ -73,7 +73,7 @@ class SheetTurn:
 
     @property
     def item(self) -> str:
-        """A code that names the turn as it is worded, and tells nothing about it."""
+        """A code for the turn in its present wording, which reveals nothing about it."""
         return derive_id("item", *self.place, self.turn.question, *self.turn.references)
 
     @property

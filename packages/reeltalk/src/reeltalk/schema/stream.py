@@ -128,7 +128,7 @@ class ProactiveTask(Record):
         return tuple(sorted(due, key=lambda moment: (moment.interval.start_s, moment.interval.end_s)))
 
     def ends_s(self, place: int) -> float:
-        """When a request ceases to stand: when it is changed, cancelled or answered, or the stream ends.
+        """When a request ends, in seconds: when it is changed, cancelled or answered, or the stream ends.
 
         Args:
             place: Its place among the requests.

@@ -1,4 +1,4 @@
-"""The rules by which a turn makes sense beside its video, whoever wrote it.
+"""The rules by which a turn makes sense beside its video, for all writers.
 
 The editor, the review server, `apply`, imports and `validate` all apply these. An error survives nothing. With a doubt
 a person may keep the turn and say why; the reason stays in the turn's `extra`.

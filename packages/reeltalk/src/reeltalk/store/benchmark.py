@@ -230,8 +230,8 @@ class Benchmark(HasOverview):
 
         Args:
             table: The table.
-            among: Do not read the parts of a large table without rows of these videos. Rows of other videos stand
-                in the same parts, so they may come, too.
+            among: Do not read the parts of a large table without rows of these videos. Rows of other
+                videos in the other parts are included.
 
         Raises:
             BenchmarkError: The table is missing or was edited by hand.

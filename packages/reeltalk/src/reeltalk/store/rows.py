@@ -235,7 +235,7 @@ class Rows(Sequence[R]):
 
 
 def open_rows(path: Path, record: type[R]) -> Rows[R]:
-    """The rows of a JSON Lines file, which come from it even if another file takes its place.
+    """The rows of a JSON Lines file. They stay those of this file, even if another one replaces it.
 
     Raises:
         BenchmarkError: The file is absent.
