@@ -110,8 +110,6 @@ def change_queue(
     """Change a queue.
 
     Args:
-        change: The transaction.
-        queue_id: Which queue.
         title: Its title for people.
         position: Its place among the queues, from 0.
         overlap: How many people do each unit. Complete units stay complete.

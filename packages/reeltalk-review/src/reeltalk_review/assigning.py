@@ -136,7 +136,6 @@ def may_know(person_id: str, queue_id: Any = UnitRow.queue_id) -> ColumnElement[
     """As SQL about a unit: it reveals nothing about a video that this person asks about, or is examined on, now.
 
     Args:
-        person_id: The person.
         queue_id: The queue of the unit. If it is given, the videos are found once, and not for each unit.
     """
     unit, queue = aliased(UnitRow), aliased(QueueRow)

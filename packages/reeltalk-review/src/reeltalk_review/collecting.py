@@ -369,7 +369,6 @@ def known_videos(person_id: str, queue_id: Any = None) -> CompoundSelect[Any]:
     """As SQL: ids of the videos that a person has seen, in units, in dialogues, and in judging these.
 
     Args:
-        person_id: The person.
         queue_id: Id of a queue that does not count, as a value or as SQL.
     """
     unit, other = aliased(UnitRow), aliased(UnitRow)

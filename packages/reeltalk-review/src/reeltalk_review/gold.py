@@ -135,7 +135,7 @@ def make_faulty(
     Args:
         content: Content of a unit of turns that are right. One of them stays so.
         others: Contents of such units, which lend turns.
-        planted: How often each fault was planted so far; the rarest comes first. It is counted on.
+        planted: How often each fault was planted so far; the rarest comes first. The faults made here are added.
         rng: Chooses places and faults.
     """
     turns = copy.deepcopy(content["turns"])
@@ -163,8 +163,6 @@ def add_known_answers(change: Transaction, queue_id: str, kind: Kind, count: int
     """Add copies of settled units to a queue. No unit is copied twice for the same purpose.
 
     Args:
-        change: The transaction.
-        queue_id: The queue.
         kind: `faults`: among the open units, for everybody who works here. `training`: before all units, for whoever
             begins.
         count: Number of units, 1 to `MOST_COPIES`.

@@ -286,7 +286,6 @@ def import_benchmark(
     """Import a benchmark into a project, or its changes since the last import.
 
     Args:
-        project: The project.
         benchmark: The benchmark to review.
         serving: Returns how each video is served. Called only if something is imported.
         queues: Kinds of work; if empty, those that the project has, or `FIRST_QUEUES`.
@@ -336,9 +335,6 @@ def import_content(
     """Make the database hold the units of a benchmark, in one transaction.
 
     Args:
-        change: The transaction.
-        project: The project.
-        benchmark: The benchmark.
         content: Its rows.
         served: How each video is served; None to keep the stored values.
         kinds: Kinds of work. Existing queues are renewed; others are added if there are drafts for them.
@@ -405,7 +401,6 @@ def add_queue(
     """Add a queue after the existing ones; returns its number of units. The project may be served meanwhile.
 
     Args:
-        change: The transaction.
         kind: The kind of work: one of `TASKS`, or `collect`, whose units pairs talk about.
         queue_id: Its name in addresses.
         drafts: Its units, in the order in which people work on them.

@@ -190,7 +190,6 @@ class StreamPlayer:
     """Plays with a model that follows streams. It runs in its own thread, one turn at a time.
 
     Args:
-        model: The model.
         memory: Name of the memory that it keeps of a stream, for the signature.
         sees_frames: False if it must answer without frames.
         tells_options: False for a model that was not trained on choices. It gets the question without options.

@@ -57,7 +57,6 @@ def write_benchmark_report(benchmark: Benchmark, folder: Path) -> None:
     """Write the site of a benchmark whose clips have graphs.
 
     Args:
-        benchmark: The benchmark.
         folder: An existing, empty folder.
     """
     write_scenario_report(benchmark.manifest.name, scenarios_of(benchmark), folder, benchmark=benchmark)
@@ -70,7 +69,6 @@ def write_scenario_report(
 
     Args:
         title: Name of the set of scenarios.
-        scenarios: Which.
         folder: An existing, empty folder.
         benchmark: Their benchmark; pages about its objects are added if there are sightings.
 
@@ -92,7 +90,6 @@ def graph_numbers(benchmark: Benchmark, videos: Iterable[str]) -> GraphNumbers:
 
     Args:
         benchmark: A benchmark whose clips have graphs.
-        videos: Its videos.
 
     Raises:
         InputError: A graph is damaged.

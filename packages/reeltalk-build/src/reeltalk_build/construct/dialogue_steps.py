@@ -67,7 +67,6 @@ def single_scenes(
     """Merge neighbouring clips with similar captions into scenes.
 
     Args:
-        video_id: The video.
         clips: Its clips in order of time.
         captions: Captions by clip. A clip without one becomes a separate scene.
         settings: Thresholds.

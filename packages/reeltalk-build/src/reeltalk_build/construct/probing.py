@@ -91,7 +91,6 @@ class ProbedConversation:
     """Answers of a model to the turns of one conversation. The same request is sent once, whatever its condition.
 
     Args:
-        probe: The model.
         conversation: The dialogue or chain.
         duration_s: Length of the video. Without it, frames reach as far as the question and its evidence.
     """

@@ -114,7 +114,6 @@ class Writer:
 
         Args:
             video: The video of the clip.
-            clip: The clip.
             around: What the neighbouring clips show, and what was asked about earlier ones.
             advice: What was wrong with an earlier attempt: the attempt line by line with the faults of each turn below
                 it, then reasons about the whole.

@@ -116,7 +116,6 @@ def write_scenario_pages(
 
     Args:
         title: Name of the set of scenarios.
-        shown: The scenarios.
         folder: An existing, empty folder.
         environment: Where the templates are.
 

@@ -50,7 +50,6 @@ class Option:
         """The option with a value, as words of a command line; empty if the value is the default.
 
         Args:
-            value: The value.
             preset: The command's preset, if one is given. An option that it changes is then said with its default too.
         """
         is_default = value == self.default and not (preset and self.set_by_preset)

@@ -146,7 +146,6 @@ class MiniWords:
         """Encodes a text as numbers. A mark that is written in the text counts as an ordinary word.
 
         Args:
-            text: The text.
             people: Marks of people, by name, which replace their names; no others are used.
         """
         if not people:

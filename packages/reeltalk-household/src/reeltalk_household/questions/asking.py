@@ -56,7 +56,6 @@ class ClipGraphs:
     """The graphs of a benchmark's clips, read video by video.
 
     Args:
-        benchmark: The benchmark.
         among: The videos to ask for; all by default. Parts of the table without clips of these are not read.
 
     Raises:

@@ -67,7 +67,7 @@ Cue = tuple[str, ...]
 
 
 class CuedAnswer(NamedTuple):
-    """What is counted of a question."""
+    """The cues and the answer of a question, which are counted."""
 
     answer: str
     of_two: bool

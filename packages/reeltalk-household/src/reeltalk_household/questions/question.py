@@ -85,8 +85,6 @@ def act_phrase(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str
     """The verb phrase of an event, without a subject; things and people are called as in the story.
 
     Args:
-        event: The event.
-        story: Its story.
         form: `do`, `does`, `doing`, `did` or `done`.
         pronouns: Words to use instead of an object's name, by object.
     """

@@ -58,7 +58,7 @@ from reeltalk_household.questions.together import (
 
 
 def acts_done(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If an act happens; half of the questions are about acts that do not."""
+    """Whether an act happens; half of the questions are about acts that do not."""
     done = {event.signature for event in story.events}
     asked = [event for event in distinct_events(story) if event.action not in ("walk", "stand", "turnTo")]
     for event in asked:

@@ -273,7 +273,6 @@ def word_question(
     """Put a question and its answer into words.
 
     Args:
-        question: The question.
         split: The split whose surface forms are used.
         draw: Chooses among them.
         first: True in the first turn of a dialogue, so that the person is named.

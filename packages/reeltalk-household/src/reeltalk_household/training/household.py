@@ -50,7 +50,7 @@ Corners = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class SeenPerson:
-    """What is to be seen of a person in a frame, in words."""
+    """Facts about a person in a frame, as words."""
 
     action: str | None = None
     main: str | None = None

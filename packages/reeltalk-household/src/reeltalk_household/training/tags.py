@@ -53,7 +53,6 @@ def draw_name(pixels: Pixels, name: str, left: int, top: int, shirt: tuple[int, 
 
     Args:
         pixels: (H, W, 3) uint8.
-        name: The name.
         left: Column of its left edge; the tag may cross the edges of the picture.
         top: Row of its upper edge.
         shirt: RGB of the stripe below the name.

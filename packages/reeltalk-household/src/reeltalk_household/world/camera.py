@@ -74,7 +74,6 @@ class Camera:
     """Films steps in a house.
 
     Args:
-        house: The house.
         width_px: Width of the pictures, 320 to 1280.
         fps: Frames a second.
         view: How the camera moves: `switching` cuts to near views, `fixed` shows whole rooms.
@@ -111,7 +110,6 @@ class Camera:
         """What the frames of the steps show.
 
         Args:
-            steps: The steps.
             fps: Frames a second, at most the film's; all of them if not given. For each time, the first frame of the
                 film at or after it is used.
         """

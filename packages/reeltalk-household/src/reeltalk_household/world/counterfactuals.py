@@ -58,7 +58,6 @@ def plan_without(
     """Plans a scene again without one of its steps.
 
     Args:
-        house: The house.
         steps: The scene, in the order in which its steps take effect.
         left_out: Index of the step that does not happen.
         seed: The scene's seed, which decides the changes that nobody does.
@@ -208,7 +207,6 @@ def counterfactuals(
     """Outcomes of a scene without some of its events.
 
     Args:
-        house: The house.
         steps: The whole scene.
         seed: The scene's seed.
         shown: The steps that a graph contains, which number its events; all by default.

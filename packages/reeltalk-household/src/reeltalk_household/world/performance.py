@@ -134,7 +134,6 @@ def carry_out_script(
     """Lets people carry out a script.
 
     Args:
-        house: The house.
         lines: The script; each person does their own lines in this order.
         start: The situation before it.
         start_s: When it begins.

@@ -107,7 +107,6 @@ def purposes(house: House, steps: Sequence[ProgramStep], *, unmeant: Collection[
     """For each step of a scene, the later act of the same person that it is for; None if there is none.
 
     Args:
-        house: The house.
         steps: The scene, in the order in which its steps take effect.
         unmeant: Steps that nothing is done for, such as putting things down before somebody leaves.
     """

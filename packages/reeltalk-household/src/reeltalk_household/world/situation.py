@@ -239,7 +239,6 @@ def initial_situation(
     """The initial situation of a house.
 
     Args:
-        house: The house.
         rooms: Name of the room of each person, in the order of `House.people`, such as `["kitchen1", "kitchen1"]`; one
             name for the first person alone. People in one room stand side by side about its middle.
         light: Time of the day.

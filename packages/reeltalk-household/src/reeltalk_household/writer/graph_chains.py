@@ -397,7 +397,7 @@ def write_chain(
         split: The split whose surface forms are used.
         seed: Chooses among the possible chains, and among the forms.
         lengths: Numbers of turns, the preferred one first.
-        word: Makes turns.
+        word: Makes a turn of a question.
         balance: The answers chosen so far; the chain is not counted.
     """
     # SVBench's questions are open.

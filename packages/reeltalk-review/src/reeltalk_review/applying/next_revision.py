@@ -386,7 +386,6 @@ class NextRevision:
         """Add the reviews of a place: who decided what.
 
         Args:
-            unit: The unit.
             place: The place in it.
             worded: The turn, if its wording was settled.
             effects: Other changes that this caused in the record.

@@ -97,7 +97,6 @@ def apply_reviews(
     """Write the settled work of a project as the next revision of its benchmark.
 
     Args:
-        project: The project.
         into: A copy of the benchmark to write instead of the benchmark itself; made if it does not exist.
         dry_run: Only report what would be done.
         progress: Called with the current step.

@@ -97,10 +97,8 @@ def video_view(project: ReviewProject, session: Session, person_id: str, unit: U
     """A unit's video as screens get it; None if it has none.
 
     Args:
-        project: The project.
         session: The database.
         person_id: Who looks. For somebody who takes a test on the video, captions end at the time of the question.
-        unit: The unit.
     """
     row = session.get(VideoRow, unit.video_id) if unit.video_id is not None else None
     if row is None:

@@ -147,7 +147,6 @@ def rating_drafts(
 
     Args:
         answers: Answers of any models. Unanswered turns are left out.
-        scale: The scale.
         seed: Decides the order.
         content: The benchmark, whose videos and clips name the units. Without it they are numbered.
     """

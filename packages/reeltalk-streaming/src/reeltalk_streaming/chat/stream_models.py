@@ -209,7 +209,7 @@ class PlayerModel:
     """Follows streams with a player. Each question is sent with the kept frames and the messages so far.
 
     Args:
-        player: Who answers.
+        player: Answers the questions.
         most_frames: Number of newest frames to keep; None for all.
     """
 

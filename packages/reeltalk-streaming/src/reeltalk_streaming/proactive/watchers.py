@@ -449,7 +449,7 @@ def create_watcher(
         settings: When a streaming model speaks.
         asking: How a chat model is polled.
         store: Keeps its replies.
-        budget: Limits.
+        budget: Limits of requests, tokens and money.
         picture: Gives the JPEG files for the picture references in messages.
         tasks: The tasks that are played, for the oracle.
         needs_probability: Whether a polled model fails if its server gives no probabilities of tokens.

@@ -76,7 +76,6 @@ class Dialogues:
     Args:
         file: StreamingChat's JSON Lines.
         root: Folder that the paths of frames are relative to.
-        rows: The samples.
         sha256: Hash of the file.
     """
 

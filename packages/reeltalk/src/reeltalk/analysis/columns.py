@@ -153,7 +153,6 @@ def columns(metrics: Iterable[str], kinds: Iterable[Kind]) -> list[Column]:
     """The columns of a table: measures in order, each followed by the columns that belong to it.
 
     Args:
-        metrics: All metrics.
         kinds: Kinds to include. `compat` and `floor` follow the measure that they belong to, and are left out if
             it is not in the table.
     """

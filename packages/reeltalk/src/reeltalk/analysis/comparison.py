@@ -621,7 +621,6 @@ def compare_models(
     references or people are outside the family; their p values are not corrected.
 
     Args:
-        board: The leaderboard.
         settings: What to compare.
         models: Places of the models to compare, in order. By default all competing models, or all models if fewer than
             two compete.

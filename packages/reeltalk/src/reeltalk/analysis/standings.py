@@ -242,7 +242,6 @@ def find_standings(board: Leaderboard, metric: str | None = None, *, compared: C
     """The standings of a leaderboard.
 
     Args:
-        board: The leaderboard.
         metric: The metric; `headline_metric` chooses it by default.
         compared: Comparisons of all pairs of the leaderboard in its headlines and text metrics, if they are known.
 

@@ -131,7 +131,6 @@ def tagged_turns(
 
     Args:
         board: The models.
-        dialogues: Their dialogues.
         benchmark: The benchmark of the runs, if given; its labels complete those of the runs.
         credit: A measure to use instead.
 

@@ -104,7 +104,6 @@ class HistoryAnswerer:
         """Answers that the dialogue gives, the best match first.
 
         Args:
-            question: The question.
             history: Earlier questions and answers.
         """
         question, history = _plain(question), tuple((_plain(earlier), answer) for earlier, answer in history)

@@ -305,7 +305,6 @@ def read_beside(
     """Read the files next to a video. A fault of one is reported, and the rest is read.
 
     Args:
-        source: The video.
         described: False to leave the sidecar out.
         speech: False to leave subtitles and transcripts out.
         language: Language of the speech, as for `choose_transcript`.

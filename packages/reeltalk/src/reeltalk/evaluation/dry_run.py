@@ -110,7 +110,7 @@ class StandIn:
 
     Args:
         player: The player, which asks `model`. None if no model is asked.
-        model: Counts.
+        model: Counts the requests.
         sees_frames: Whether frames are shown to a player that asks no model.
     """
 

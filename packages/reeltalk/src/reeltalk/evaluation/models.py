@@ -224,7 +224,7 @@ def create_model(
         spec: `inspect:PROVIDER/MODEL`, `transformers:FOLDER`, or the name of a model at the endpoint's address.
         asking: How it is asked.
         store: Stores its replies.
-        budget: Limits.
+        budget: Limits of requests, tokens and money.
         picture: Gives the JPEG files for the picture references in messages.
 
     Raises:

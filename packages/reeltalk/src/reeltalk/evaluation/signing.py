@@ -99,7 +99,6 @@ def run_signature(
         config: Settings of the run.
         scripts: The scripts that were played.
         turns: The turns with their answers, one for each step, in the same order.
-        player: The player.
         wrong: Gives the wrong answers of corrupted histories; None if histories are not corrupted.
         subtitles: Gives the spoken lines; None if they were not shown.
         origins: Who gave the replies.

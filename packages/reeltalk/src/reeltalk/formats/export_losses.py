@@ -82,7 +82,6 @@ def fields_left_out(what: str, records: Iterable[Record], stored: Collection[str
 
     Args:
         what: The name of the records in the plural, such as `turns`.
-        records: The records.
         stored: Names of fields that the layout holds or that another line covers.
     """
     counts: Counter[str] = Counter()

@@ -523,7 +523,6 @@ def write(
 
     Args:
         content: The benchmark.
-        folder: The folder.
         version: Version of the data set; 1.0.0 by default.
         cite_as: How to cite the data set, as BibTeX or in words.
         date_published: Day of its publication.

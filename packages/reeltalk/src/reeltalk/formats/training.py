@@ -117,7 +117,7 @@ def export_training(
         selection: The part of the benchmark.
         options: Frames, sizes and cuts.
         count: Counts the tokens of a text.
-        executor: Decodes.
+        executor: Runs the decoders.
         overwrite: Replace the file of samples, and pictures that were made with other settings.
         provenance: Facts that are written next to the samples, with the options and counts.
         progress: Receives how far the work is.

@@ -428,7 +428,6 @@ def checklist_fields(turn: AnsweredTurn, answer: str, items: Sequence[ChecklistI
     """The fields of MT-Video-Bench's official prompt.
 
     Args:
-        turn: The turn.
         answer: Answer of the model.
         items: Items of the checklist; the script numbers them from `Q1`.
     """

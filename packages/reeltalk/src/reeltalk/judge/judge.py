@@ -239,7 +239,6 @@ def judged_units(judge: Judge, units: Sequence[JudgeUnit], background: Backgroun
     """The units that a protocol judges: the given ones, and those that it adds.
 
     Args:
-        judge: The judge.
         units: Chains, paths and dialogues with answers, of any models.
         background: Facts of the benchmark.
     """

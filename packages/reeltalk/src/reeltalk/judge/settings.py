@@ -68,7 +68,7 @@ NO_JUDGE: Final = (
 
 
 class JudgeModelSettings(BaseModel):
-    """Who judges, and how it is asked."""
+    """The model that judges, and how it is asked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

@@ -244,8 +244,6 @@ class TurnJudge:
 
         Args:
             unit: The unit of the turn.
-            turn: The turn.
-            judging: The judgement.
             values: Scores by criterion; not used if no reply could be read.
             judge: Name of the judge model.
             explanation: Reasons that the judge gave.
@@ -285,7 +283,6 @@ async def _judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) -
     of an empty answer stays as it is, and so do the rows of empty answers that measure a judge.
 
     Args:
-        judge: The judge.
         unit: A chain, path or dialogue.
         model: The model that judges; None for a protocol that needs none.
 

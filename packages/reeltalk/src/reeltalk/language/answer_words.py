@@ -207,7 +207,6 @@ def final_statement(answer: str, question: str) -> str:
 
     Args:
         answer: An answer from `plain_answer`.
-        question: The question.
     """
     if "\n" in answer:
         answer = _LINE_END.sub(". ", _BULLET.sub("", answer)).replace("\n", " ")

@@ -73,8 +73,6 @@ def misread(question: str, key: AnswerKey, reference: str) -> Variant | None:
     """The first right answer that is read as wrong, or near miss that is read as right; None if all are read well.
 
     Args:
-        question: The question.
-        key: Its key.
         reference: Its reference answer.
     """
     found = (one for one in variants(key, reference) if read_answer(question, key, one.text).right != one.right)

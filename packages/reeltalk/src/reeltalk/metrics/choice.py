@@ -139,7 +139,6 @@ def names_same(answer: str, references: Sequence[str], options: Sequence[str], q
         answer: The answer: a letter, or the text of an option.
         references: References, by text or letter.
         options: The options in the order in which they were shown.
-        question: The question.
     """
     shown = tuple(options)
     named = read_choice(answer, shown, question).option

@@ -368,7 +368,6 @@ def measure_quality(
 
     Args:
         units: Chains and dialogues of a benchmark.
-        gates: Its gate results.
         rewrites: Its rewriting drafts. They are a class of their own, and not among the turns.
         videos: Its videos; of those that look alike, chains may say the same.
         read: Its turns in their places, which are gone through if people filled in sheets about some.

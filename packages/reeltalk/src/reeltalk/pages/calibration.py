@@ -68,7 +68,7 @@ def run_calibration(runs: Sequence[Run], human: Path | None) -> Calibration | No
     """Compare judges with people's ratings for a report; None if there are no ratings to show.
 
     Args:
-        runs: The report's.
+        runs: The runs of the report.
         human: A file of ratings, in addition to those in the runs.
 
     Raises:
@@ -109,8 +109,6 @@ def write_calibration_site(found: Calibration, runs: Sequence[Run], folder: Path
     """Write a calibration as its own site: page, style and `calibration.json`.
 
     Args:
-        found: The calibration.
-        runs: Its runs.
         folder: An existing, empty folder.
     """
     write_static(folder, [*STATIC, STYLE])

@@ -120,9 +120,6 @@ def separate_controls(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, d
 
     Controls are found below their run, or among the given runs.
 
-    Args:
-        runs: Any runs.
-
     Raises:
         BenchmarkError: A control is given without the run that it belongs to.
         InputError: A control's files are damaged.

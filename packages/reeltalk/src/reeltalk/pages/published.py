@@ -166,11 +166,7 @@ def write_published(site: Site) -> None:
 
 
 def formats_of(benchmark: Benchmark) -> frozenset[str]:
-    """The published layouts from which files of a benchmark were imported.
-
-    Args:
-        benchmark: Any benchmark.
-    """
+    """The published layouts from which files of a benchmark were imported."""
     stages = {entry.stage for entry in benchmark.manifest.files.values()}
     return frozenset(stage.removeprefix(IMPORT) for stage in stages if stage.startswith(IMPORT))
 

@@ -366,10 +366,9 @@ class Walker:
         """Draw `count` walks; each is a path, equal ones too.
 
         Args:
-            video_id: The video.
             count: Number of paths; SVBench's test split has 5 a video.
             seed: Seed of the draws.
-            statistics: Receives counts.
+            statistics: Receives the counts of jumps and of the turns at which a walk could jump.
         """
         draw = random.Random(f"paths {seed} {video_id}")
         found: list[DialoguePath] = []
@@ -447,11 +446,10 @@ def draw_paths(
         linkages: Linkages of the video (`links_by_video`); others are left out.
         rewrites: Drafts of the video.
         decide: Says whether a walk can enter a chain in its middle.
-        video_id: The video.
         count: Number of walks to draw in each language.
         seed: Seed of the draws.
         jump_probability: Probability of a jump at a turn with usable links, 0 to 1.
-        statistics: Receives counts.
+        statistics: Receives the counts of jumps and of the turns at which a walk could jump.
 
     Raises:
         BrokenInvariantError: A linkage leads to no turn, or not forward.

@@ -53,7 +53,6 @@ class Speech:
         Parts that touch share no utterance.
 
         Args:
-            video_id: The video.
             parts: Parts of it. The end of a part belongs to it; its start does not, except at 0 s.
         """
         return tuple(
@@ -70,7 +69,6 @@ class Speech:
         """The utterances of which any word may be heard in parts of a video, in the order of time, each once.
 
         Args:
-            video_id: The video.
             parts: Parts of it.
         """
         return tuple(
@@ -83,7 +81,6 @@ class Speech:
         """The utterances that ended by a moment, in the order of time.
 
         Args:
-            video_id: The video.
             moment_s: In seconds; None for the end of the video.
         """
         spoken = self._by_video.get(video_id, ())

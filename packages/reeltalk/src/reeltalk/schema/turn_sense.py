@@ -91,7 +91,6 @@ def turn_findings(turn: Turn, film: Film, clips: Iterable[Interval] = (), *, ans
     """What is wrong or doubtful about a turn, errors first.
 
     Args:
-        turn: The turn.
         film: Its video.
         clips: The clips that it is about; none if it is about the whole video.
         answered: Whether it must have a reference answer, as one that a person accepts. Sources may withhold them.

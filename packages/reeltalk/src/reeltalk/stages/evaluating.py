@@ -400,9 +400,8 @@ def play_scripts(
         config: Settings of the run.
         benchmark: The benchmark that is played.
         content: Its rows.
-        player: The player.
         judging_setup: Judges and text metrics.
-        frames: Gives frames.
+        frames: Decodes the frames that are shown.
         logs: Folder in which the log appears.
         null_sample: Units whose empty answers a model judges.
         stops_unread: Stop if most of the first answers of a language model cannot be read.

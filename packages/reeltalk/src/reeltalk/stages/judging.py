@@ -186,7 +186,6 @@ class JudgedUnits(Mapping[str, Rows[AnsweredTurn]]):
     """Turns that are judged together, by name. Units are in their original order, each turn by turn.
 
     Args:
-        turns: All turns.
         limit: Maximum number of chains, paths and dialogues of each model, the first ones.
     """
 

@@ -345,7 +345,6 @@ def _turn_notes(benchmark: Benchmark, rows: Mapping[tuple[str, int], str] | None
     """A line for each kind of thing that makes no sense in turns, with the first. Errors of a table have lines already.
 
     Args:
-        benchmark: The benchmark.
         rows: The row of each turn of a table.
     """
     content = benchmark.stored_content()
@@ -369,8 +368,6 @@ def _without_video(
     """A line for each video that has no file, with the rows that ask about it and their number.
 
     Args:
-        benchmark: The benchmark.
-        table: Its questions.
         searched: The folder of videos.
         refused: The reason why the file of a video was refused, by the video.
     """
@@ -506,7 +503,6 @@ def export_layout(
     """Write a benchmark in a published layout.
 
     Args:
-        benchmark: The benchmark.
         format: Name of the layout. `reeltalk.formats.WRITTEN` lists the layouts that are written.
         out: Folder to write; for `qa` also one file, such as `questions.jsonl`. It is written completely or not at all.
         write: Function that replaces the layout's own writer, for example to pass other options.
