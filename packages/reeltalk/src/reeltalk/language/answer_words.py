@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -174,8 +174,17 @@ _QUOTES: Final = re.compile(r"[*_`#\"“”]+")
 _TOKEN: Final = RULE_FILE.pattern("token")
 
 
+_KEPT_CHARACTERS: Final = 500
+"""Texts up to this length are kept: keys and questions come again with every answer."""
+
+
 def normalise_answer(text: str) -> str:
     """The text in lower case, without contractions, hyphens and repeated spaces."""
+    return _normalised(text) if len(text) <= _KEPT_CHARACTERS else _normalised.__wrapped__(text)
+
+
+@lru_cache(maxsize=1 << 13)
+def _normalised(text: str) -> str:
     text = text.lower().replace("’", "'")
     for pattern, put in _CONTRACTED:
         text = pattern.sub(put, text)
