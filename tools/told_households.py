@@ -22,9 +22,7 @@ NAMED: Final = re.compile(
 """Identifiers in rows and graphs."""
 
 
-def settings_of(
-    scenarios: int, seed: int = 7, houses: int | None = None, *, is_short: bool = False
-) -> FilmSettings:
+def settings_of(scenarios: int, seed: int = 7, houses: int | None = None, *, is_short: bool = False) -> FilmSettings:
     """The settings of `world film` under which so many scenarios are planned; few scenarios, few houses."""
     houses = houses or max(1, min(5, scenarios // 2))
     lengths = {"min_duration_s": 20.0, "max_duration_s": 50.0} if is_short else {}
