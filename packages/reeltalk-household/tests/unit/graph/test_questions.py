@@ -45,7 +45,7 @@ def told(count: int, *, houses: int = 4) -> Iterator[tuple[Story, dict[str, str]
 
 @pytest.fixture(scope="module")
 def stories(request: pytest.FixtureRequest) -> list[tuple[Story, dict[str, str]]]:
-    return list(told(80 if request.config.getoption("--full") else 6))
+    return list(told(80 if request.config.getoption("--full") else 8))
 
 
 def test_sparql_finds_every_answer_again(stories: list[tuple[Story, dict[str, str]]], full: bool) -> None:
