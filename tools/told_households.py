@@ -12,7 +12,7 @@ from typing import Final
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, SPEECH, TABLES, VIDEOS
-from reeltalk_household.world.film import FilmPlan, FilmRows, film_rows, film_video, plan, play_film
+from reeltalk_household.world.film import FilmPlan, FilmRows, film_rows, film_video, plan_films, play_film
 from reeltalk_household.world.settings import FilmSettings
 
 STAGE: Final = "world tell"
@@ -43,7 +43,7 @@ def told(
     """
     settings = settings_of(scenarios, seed, houses, is_short=is_short)
     benchmark = Benchmark.create(folder)
-    made = [(planned, film_rows(planned, play_film(planned))) for planned in plan(settings).plans]
+    made = [(planned, film_rows(planned, play_film(planned))) for planned in plan_films(settings).plans]
     with benchmark.writing(stage=STAGE, settings=settings.model_dump(mode="json")) as writer:
         writer.add(VIDEOS, [_video(planned, settings, rows) for planned, rows in made])
         writer.add(CLIPS, [clip for _, rows in made for clip in rows.clips])

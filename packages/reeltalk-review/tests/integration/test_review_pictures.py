@@ -15,7 +15,7 @@ from served_review import ReviewSite, review_of, serving
 
 from corpus import films
 from corpus.pattern import read_number
-from reeltalk.video.encode import within
+from reeltalk.video.encode import shrink_to
 from reeltalk.video.frames import frames_at
 from reeltalk_review.access import Role
 from reeltalk_review.app import create_app
@@ -98,7 +98,7 @@ def test_people_see_what_models_see(
         by_model = frame.pixels
         ratio = by_people.shape[1] / by_people.shape[0] / (by_model.shape[1] / by_model.shape[0])
         assert ratio == pytest.approx(1, abs=0.03)
-        small = within(by_model, SMALL_PX)
+        small = shrink_to(by_model, SMALL_PX)
         size = small.shape[1], small.shape[0]
         other = cv2.resize(by_people[:, :, ::-1], size, interpolation=cv2.INTER_AREA)
         # At an edge, encoders share out one colour for four pixels.

@@ -11,7 +11,7 @@ import scenedetect
 from sample_videos import Numbered, Recomposed, cached
 from scenedetect.backends.pyav import VideoStreamAv
 
-from reeltalk.video.records import DETECTORS, ScanSettings
+from reeltalk.video.records import SHOT_DETECTORS, ScanSettings
 from reeltalk_build.video.scan import scan_video
 from reeltalk_build.video.shots import content_score
 
@@ -67,7 +67,7 @@ def theirs(path: Path, detector: Any) -> list[float]:
 
 def ours(path: Path, name: str, values: dict[str, Any]) -> list[float]:
     settings = ScanSettings(
-        detector=DETECTORS[name](**values), sample_fps=2, min_sharpness=0, max_similarity=0.9, max_shots=10**6
+        detector=SHOT_DETECTORS[name](**values), sample_fps=2, min_sharpness=0, max_similarity=0.9, max_shots=10**6
     )
     found = scan_video(path, settings)
     assert found.reason is None
@@ -171,7 +171,7 @@ def test_transnetv2_finds_hard_cuts(clips: dict[str, Path], full: bool) -> None:
 
     path, known = known_cuts(full)
     settings = ScanSettings(
-        detector=DETECTORS["transnetv2"](), sample_fps=2, min_sharpness=0, max_similarity=0.9, max_shots=10**6
+        detector=SHOT_DETECTORS["transnetv2"](), sample_fps=2, min_sharpness=0, max_similarity=0.9, max_shots=10**6
     )
     found = scan({"path": str(path), "rotation_deg": 0, "settings": settings.model_dump(mode="json")})
     cuts = [round(cut * 30) for cut in found["cuts_s"]]

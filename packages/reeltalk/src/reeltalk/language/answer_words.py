@@ -27,7 +27,7 @@ LONGEST_NAME: Final = 4
 """Most words of a name."""
 LONGEST_CLAUSE: Final = 40
 """Most words of a clause before or after a name that are read."""
-CLOSED: Final = ("feeling", "reply", "daytime", "size")
+CLOSED_TYPES: Final = ("feeling", "reply", "daytime", "size")
 """Types of answers that are one of a few words."""
 PARTICLES: Final = RULE_FILE.words["particles"]
 PUNCTUATION: Final = frozenset(".,;:!?()/")
@@ -89,7 +89,7 @@ def lexicon() -> Lexicon:
             nouns.setdefault((*words[:-1], plural), set()).update(found)
     names = {"noun": nouns, "room": _listed(raw["rooms"]), "person": _listed(raw["people"])}
     names |= {"colour": _listed(raw["colours"]), "state": _listed(raw["states"])}
-    names |= {kind: _listed(raw[f"{kind}s" if kind != "reply" else "replies"]) for kind in CLOSED}
+    names |= {kind: _listed(raw[f"{kind}s" if kind != "reply" else "replies"]) for kind in CLOSED_TYPES}
     names |= {"running": _listed(raw["running"]), "comparison": _listed(raw["comparisons"])}
     irregular = {base: forms.split() for base, forms in raw["forms"].items()}
     actions: dict[tuple[str, str | None], set[str]] = {}
@@ -190,7 +190,7 @@ def answer_tokens(text: str) -> list[str]:
 
 _UNABLE: Final = RULE_FILE.pattern("unable")
 _RETRACTED: Final = RULE_FILE.pattern("retracted")
-UNTRUE: Final = RULE_FILE.pattern("untrue")
+UNTRUE_PATTERN: Final = RULE_FILE.pattern("untrue")
 
 
 _VIEWER: Final = RULE_FILE.pattern("viewer")
