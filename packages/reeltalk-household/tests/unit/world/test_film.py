@@ -38,7 +38,9 @@ from reeltalk_household.world.shots import on_camera
 from reeltalk_household.world.simulation import carry_out_command, take_effect
 from reeltalk_household.world.situation import CannotError, Command, ProgramStep, initial_situation
 
-SMALL = FilmSettings(scenarios=3, houses=3, seed=5, width_px=320, fps=2, max_duration_s=75, boxes_fps=2)
+SMALL = FilmSettings(
+    scenarios=3, houses=3, seed=5, width_px=320, fps=2, min_duration_s=30, max_duration_s=50, boxes_fps=2
+)
 
 
 RELEASED_PREDICATES = frozenset(
@@ -160,7 +162,7 @@ def test_a_filmed_benchmark_is_valid_and_whole(filmed: Path) -> None:
         splits.setdefault(video.extra["house"], set()).add(video.split or "")
         assert video.sha256 is not None
         assert video.duration_s is not None
-        assert 60 <= video.duration_s <= 75
+        assert 30 <= video.duration_s <= 50
         with open_video(benchmark.media.path(video.sha256)) as source:
             count = 0
             while (frame := source.next_frame()) is not None:
