@@ -399,8 +399,15 @@ def test_without_an_event_neither_what_it_caused_nor_what_needs_it_happens() -> 
     ],
 )
 def test_wrong_settings_are_one_sentence(
-    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    full: bool,
 ) -> None:
+    if not full:
+        monkeypatch.setattr("reeltalk_household.world.film.FILM_ATTEMPTS", 2)
     assert run(["world", "film", *options, "--into", str(tmp_path / "bench")]) == 2
     error = capsys.readouterr().err
     assert message in error
