@@ -232,7 +232,9 @@ def refusal(status: int, message: str) -> Answer:
 class TestRefusals:
     """Each ends before anything is decoded, and with the breaker alone as well."""
 
-    @pytest.fixture(params=[(), ("--no-preflight",)], ids=["preflight", "breaker"])
+    @pytest.fixture(
+        params=[(), pytest.param(("--no-preflight",), marks=pytest.mark.slow)], ids=["preflight", "breaker"]
+    )
     def how(self, request: pytest.FixtureRequest) -> tuple[str, ...]:
         return request.param  # type: ignore[no-any-return]
 
