@@ -20,7 +20,13 @@ from scripted_server import Body, Server, serve
 from reeltalk.cli import run
 from reeltalk.store.benchmark import Benchmark
 from reeltalk_build.cli.projects import command_of
-from reeltalk_build.construct.writer_options import CHECKED, ONLY_WITH, WRITER_OPTIONS, WRITERS, WriterKind
+from reeltalk_build.construct.writer_options import (
+    CHECKING_OPTIONS,
+    NEEDED_OPTIONS,
+    WRITER_OPTIONS,
+    WRITERS,
+    WriterKind,
+)
 
 # inspect_ai 0.3.285 calls tenacity 9.2 the old way.
 pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
@@ -259,8 +265,8 @@ def test_every_option_is_tried_here_or_elsewhere() -> None:
     known = {option.key for option in command_of(("construct",)).options}
     assert {*VALUES, *ELSEWHERE} == known
     assert set(WRITER_OPTIONS) <= known
-    assert known >= CHECKED
-    assert set(ONLY_WITH) <= known
+    assert known >= CHECKING_OPTIONS
+    assert set(NEEDED_OPTIONS) <= known
     for option, file in ELSEWHERE.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         assert option in text or f"--{option.replace('_', '-')}" in text, option
@@ -302,7 +308,7 @@ def test_an_option_has_an_effect(
     assert found in ("recorded", "effect"), f"--{option} is accepted and has no effect on {kind}"
 
 
-@pytest.mark.parametrize("option", sorted(CHECKED - ELSEWHERE.keys()))
+@pytest.mark.parametrize("option", sorted(CHECKING_OPTIONS - ELSEWHERE.keys()))
 def test_an_option_has_an_effect_on_models_that_check_what_the_graph_writes(
     option: str,
     request: pytest.FixtureRequest,

@@ -16,7 +16,7 @@ from reeltalk.cli import run
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import FAULTS, VERIFIED, GateOutcome, GateResult
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.foreign import SELECTION
+from reeltalk.store.foreign import SELECTION_FILE
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES, SCENES
 
 LEAST_CAUGHT = 0.95
@@ -160,7 +160,7 @@ def no_flagged_turn_leaves(folder: Path, out: Path) -> None:
         assert run(["export", layout, str(folder), str(target)]) == 0
         # The release has nothing left to leave out: both exports say the same.
         assert run(["export", layout, str(out / "release"), str(out / f"again-{target.name}")]) == 0
-        beside = target / SELECTION if target.is_dir() else target.with_name(f"{target.stem}.{SELECTION}")
+        beside = target / SELECTION_FILE if target.is_dir() else target.with_name(f"{target.stem}.{SELECTION_FILE}")
         assert json.loads(beside.read_text())["left_out"] == told["left_out"]
         if layout != "hub":
             assert texts_in(target) == texts_in(out / f"again-{target.name}")
@@ -169,7 +169,9 @@ def no_flagged_turn_leaves(folder: Path, out: Path) -> None:
 def texts_in(path: Path) -> dict[str, str]:
     """The files of an export but ours, by name."""
     files = (
-        [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file() and file.name != SELECTION]
+        [path]
+        if path.is_file()
+        else [file for file in path.rglob("*") if file.is_file() and file.name != SELECTION_FILE]
     )
     return {str(file.relative_to(path)): file.read_text(encoding="utf-8") for file in files}
 

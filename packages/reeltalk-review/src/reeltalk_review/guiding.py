@@ -22,7 +22,7 @@ from reeltalk_review.tables import GuidelineRow, QueueRow
 FOLDER: Final = Path(__file__).parent / "guidelines"
 LONGEST_GUIDELINE: Final = 50_000
 LONGEST_LINE: Final = 200
-SAYS: Final = "says"
+SAYS_KEY: Final = "says"
 """Key in a queue's settings: what it is, in the lead's words."""
 _SAYS: Final[Mapping[str, str]] = {
     "turns": "Watch a part of a video, and accept, change or reject each question and answer about it.",
@@ -39,7 +39,7 @@ _FILES: Final[Mapping[str, str]] = {"tagging": "labels", "types": "labels"}
 
 def line_of(queue: QueueRow) -> str:
     """What a queue is, in one line."""
-    return str((queue.settings or {}).get(SAYS) or _SAYS.get(queue.task, ""))
+    return str((queue.settings or {}).get(SAYS_KEY) or _SAYS.get(queue.task, ""))
 
 
 @cache
@@ -75,8 +75,8 @@ def write_guideline(change: Transaction, queue: QueueRow, text: str, *, based_on
             "into the new one"
         )
     if (before := line_of(queue)) != (line or _SAYS.get(queue.task, "")):
-        kept = {name: value for name, value in (queue.settings or {}).items() if name != SAYS}
-        queue.settings = {**kept, **({SAYS: line} if line else {})}
+        kept = {name: value for name, value in (queue.settings or {}).items() if name != SAYS_KEY}
+        queue.settings = {**kept, **({SAYS_KEY: line} if line else {})}
         change.record("line", queue.id, before={"says": before}, after={"says": line_of(queue)})
     if text == current:
         return

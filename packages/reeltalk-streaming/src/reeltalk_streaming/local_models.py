@@ -20,7 +20,7 @@ from reeltalk.evaluation.models import AddedModel, ModelConfig
 from reeltalk.evaluation.playing.chat import question_text
 from reeltalk.evaluation.playing.play import Pictures, Response, TurnInput
 from reeltalk.llm.model import Message, Reply
-from reeltalk.progress import silent
+from reeltalk.progress import ignore_sentences
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.record import Json
 from reeltalk.video.encode import pixels_of
@@ -105,12 +105,12 @@ class LocalModel:
         return image if self._pictures is None else await self._pictures.jpeg(image)
 
 
-KEPT_STREAMS: Final = 64
-KEPT_BYTES: Final = 1 << 30
+CACHED_STREAMS: Final = 64
+CACHE_BYTES: Final = 1 << 30
 """Limit of all kept streams together; the least recently used one is dropped."""
 
 
-class Forking(Protocol):
+class ForkingStream(Protocol):
     """A `Stream` that can be copied, so that it can be continued in several ways."""
 
     @property
@@ -147,7 +147,7 @@ class ForkingModel(Protocol):
         """Names the weights."""
         ...
 
-    def stream(self) -> Forking:
+    def stream(self) -> ForkingStream:
         """A new conversation about a video that begins now."""
         ...
 
@@ -182,7 +182,7 @@ Entry = FrameEntry | TurnEntry | HeardEntry
 class HeldStream:
     """A stream, and the frames, turns and spoken lines that it holds."""
 
-    stream: Forking
+    stream: ForkingStream
     holds: list[Entry] = field(default_factory=list)
 
 
@@ -312,7 +312,7 @@ class StreamPlayer:
     def _keep(self, held: HeldStream) -> None:
         self._kept.append(held)
         while len(self._kept) > 1 and (
-            len(self._kept) > KEPT_STREAMS or sum(one.stream.memory_bytes for one in self._kept) > KEPT_BYTES
+            len(self._kept) > CACHED_STREAMS or sum(one.stream.memory_bytes for one in self._kept) > CACHE_BYTES
         ):
             del self._kept[0]
 
@@ -345,7 +345,9 @@ def conversation(seen: TurnInput) -> list[Entry]:
 
 def _load(spec: str, asking: ModelConfig) -> LocalModel:
     folder = Path(spec.partition(":")[2])
-    return LocalModel(LocalVideoModel(folder, max_new_tokens=asking.endpoint.max_tokens, tell=asking.tell or silent))
+    return LocalModel(
+        LocalVideoModel(folder, max_new_tokens=asking.endpoint.max_tokens, tell=asking.tell or ignore_sentences)
+    )
 
 
 TRANSFORMERS: Final = AddedModel(language_model=_load)

@@ -62,7 +62,7 @@ def _jpeg(address: str) -> bytes:
 
 MAX_NEW_TOKENS: Final = 256
 STREAMING: Final = "reeltalk-streaming"
-KEPT_MB: Final = 4096
+CACHE_MB: Final = 4096
 BOUNDED_FRAMES: Final = 64
 """Frames that a bounded stream of a checkpoint keeps by default."""
 
@@ -97,7 +97,7 @@ class StreamingAPI(ModelAPI):
         config: GenerateConfig | None = None,
         device: str = "auto",
         fps: float = 1.0,
-        kept_mb: int = KEPT_MB,
+        kept_mb: int = CACHE_MB,
         memory: str = "all",
         memory_frames: int | None = None,
         **more: Any,

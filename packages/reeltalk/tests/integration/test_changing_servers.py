@@ -12,7 +12,7 @@ from reliability_page import Reliability
 from scripted_server import Answer, Body, Server, completion, serve, words
 
 from reeltalk.cli import run
-from reeltalk.evaluation.useless import SAME
+from reeltalk.evaluation.useless import MOST_SAME_ANSWERS
 from reeltalk.llm.retrying import IN_A_ROW
 from reeltalk.llm.wire import TOKEN_CHARS
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -269,7 +269,7 @@ def test_one_sentence_to_all_questions_stops_it_and_is_forgotten(
         said = capsys.readouterr().err
         if kind == "evaluate":
             assert f"tiny gave one answer to {IN_A_ROW} different questions in a row: {SENTENCE!r}" in said
-            assert server.count - GOOD <= SAME + CONNECTIONS
+            assert server.count - GOOD <= MOST_SAME_ANSWERS + CONNECTIONS
         else:
             assert f"judge gave {IN_A_ROW} verdicts in a row that cannot be read" in said
             assert server.count - GOOD <= 2 * (IN_A_ROW + CONNECTIONS)

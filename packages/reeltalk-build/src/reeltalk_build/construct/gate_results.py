@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.gates import ELSEWHERE, FAULTS, VERIFIED, GateOutcome, GateResult, GateUnit
+from reeltalk.schema.gates import ELSEWHERE_KEY, FAULTS, VERIFIED, GateOutcome, GateResult, GateUnit
 from reeltalk_build.construct.replies import Verdict
 from reeltalk_build.construct.verification import TurnVerdict
 from reeltalk_build.construct.writers import Unwritten
@@ -78,7 +78,7 @@ class Subject:
                 "seen": verdict.seen,
                 "verdicts": list(verdict.verdicts),
                 "judges": list(verdict.judges),
-                **({ELSEWHERE: True} if verdict.elsewhere else {}),
+                **({ELSEWHERE_KEY: True} if verdict.elsewhere else {}),
             },
         )
         return [

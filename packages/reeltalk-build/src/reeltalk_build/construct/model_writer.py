@@ -28,7 +28,7 @@ from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
 from reeltalk_build.construct.evidence import clamped, evidence_complaint, with_shown
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.linting import GATE as LINT
-from reeltalk_build.construct.linting import GRAVE, text_faults
+from reeltalk_build.construct.linting import GRAVE_FAULTS, text_faults
 from reeltalk_build.construct.model_checklists import write_checklists
 from reeltalk_build.construct.model_dialogues import ask_for_dialogue, judge_rounds, rate_tasks
 from reeltalk_build.construct.model_linking import find_linkages, judge_standing
@@ -60,8 +60,8 @@ from reeltalk_build.construct.verification import (
     place_moments,
 )
 from reeltalk_build.construct.writers import (
-    ALONE,
     NO_JUDGE,
+    NO_SURROUNDINGS,
     ChainJudgement,
     Language,
     LinkageResult,
@@ -118,7 +118,7 @@ class ModelWriter(Writer):
         """`model:NAME#` and a hash of all that can change a reply; then language, judges and `writer:text-only`."""
 
     def chain(
-        self, video: Video, clip: Clip, around: Surroundings = ALONE, *, advice: Sequence[str] = ()
+        self, video: Video, clip: Clip, around: Surroundings = NO_SURROUNDINGS, *, advice: Sequence[str] = ()
     ) -> QAChain | Unwritten:
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
@@ -324,7 +324,7 @@ class ModelWriter(Writer):
         def complaint(reply: CaptionReply) -> str | None:
             last = next(tries) > 0
             faults = text_faults(reply.caption, part="caption", language=self.language)
-            return "; ".join(reason for rule, reason in faults if rule in GRAVE or not last) or None
+            return "; ".join(reason for rule, reason in faults if rule in GRAVE_FAULTS or not last) or None
 
         return complaint
 

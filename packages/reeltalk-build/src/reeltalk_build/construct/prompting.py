@@ -21,7 +21,7 @@ from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import TAGGING_MANUALS
 from reeltalk.schema.media import Video
-from reeltalk.video.sampling import evenly
+from reeltalk.video.sampling import pick_evenly
 from reeltalk_build.construct import replies
 from reeltalk_build.construct.retries import RetriedModel
 from reeltalk_build.construct.writers import Language, Unwritten
@@ -221,7 +221,7 @@ class PromptedModel:
 def thin_out(seen: VisualContext, share: float) -> VisualContext:
     """The same with a share of the frames, at least two, the first and the last among them."""
     wanted = min(len(seen.images), max(2, math.ceil(len(seen.images) * share)))
-    places = [int(place) for place in evenly(range(len(seen.images)), wanted)]
+    places = [int(place) for place in pick_evenly(range(len(seen.images)), wanted)]
     return replace(
         seen,
         images=tuple(seen.images[place] for place in places),

@@ -17,7 +17,7 @@ T = TypeVar("T")
 FIRST: Final = 8
 """A step stops if the first replies of a model, in it or to one of its prompts, cannot be used, at this number. A reply
 counts once, also if it was asked for again."""
-NO_ANSWER: Final = 4
+NO_ANSWER_WEIGHT: Final = 4
 """A reply without an answer counts as this many: the model gave none in several tries."""
 SHOWN_CHARS: Final = 300
 """Longest part of an unusable reply in an error."""
@@ -68,7 +68,7 @@ class ReplyWatch:
                 if asked.record is not None:
                     found.any_usable = True
                 elif asked.replies and not found.any_usable:
-                    found.unusable[request] = 1 if any(asked.replies) else NO_ANSWER
+                    found.unusable[request] = 1 if any(asked.replies) else NO_ANSWER_WEIGHT
                     if found.problem is None and sum(found.unusable.values()) >= FIRST:
                         found.problem = _useless(self._step, part, model, asked)
         self.check(prompt, model)

@@ -21,7 +21,7 @@ from reeltalk.store.rows import SpooledRows
 from reeltalk_build.construct.leakage import own_answer
 from reeltalk_build.construct.linting import (
     GATE,
-    GRAVE,
+    GRAVE_FAULTS,
     LEAST_OVERLAP,
     lint,
     normalise,
@@ -31,7 +31,7 @@ from reeltalk_build.construct.linting import (
 )
 from reeltalk_build.construct.writers import Language
 
-GRAVE_RULES: Final = GRAVE | {"unchanged", "method"}
+GRAVE_RULES: Final = GRAVE_FAULTS | {"unchanged", "method"}
 """Rules after whose faults a draft must not stay."""
 _OF_OTHERS: Final = frozenset({"yes_no", "order", "opening"})
 """Rules for turns that a draft need not keep: a method may ask whether something is possible, and a draft refers."""

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any, Final, TypeVar
 
 from reeltalk.parallel import Executor
-from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.progress import Progress, Tell, ignore_progress, ignore_sentences
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
@@ -53,8 +53,8 @@ class ConstructRun:
     settings: ConstructSettings
     writer: Writer
     executor: Executor
-    progress: Progress = unseen
-    tell: Tell = silent
+    progress: Progress = ignore_progress
+    tell: Tell = ignore_sentences
     """Receives the lines of a table that explains why a step stops."""
     judges: tuple[PromptedModel, ...] = ()
     """Models that check what is written; the first one decides whether two answers say the same."""

@@ -85,7 +85,7 @@ class TriedChecklist:
     """Why it was not tried; None if it was, and passed."""
 
 
-ALONE: Final = Surroundings()
+NO_SURROUNDINGS: Final = Surroundings()
 """Of a clip of which nothing else is known."""
 
 
@@ -108,7 +108,7 @@ class Writer:
     """True if chains are written with the captions of the neighbouring clips at hand."""
 
     def chain(
-        self, video: Video, clip: Clip, around: Surroundings = ALONE, *, advice: Sequence[str] = ()
+        self, video: Video, clip: Clip, around: Surroundings = NO_SURROUNDINGS, *, advice: Sequence[str] = ()
     ) -> QAChain | Unwritten:
         """Write five or six questions about a clip. Each one after the first depends on the answer before it.
 

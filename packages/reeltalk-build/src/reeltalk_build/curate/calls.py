@@ -19,7 +19,7 @@ from reeltalk._version import __version__
 from reeltalk.curate.records import FileFacts
 from reeltalk.curate.sources import SourceVideo
 from reeltalk.curate.transcripts import Transcript
-from reeltalk.curate.wholeness import full_reason, missing
+from reeltalk.curate.wholeness import full_reason, missing_share
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits
 from reeltalk.progress import Progress
@@ -164,7 +164,7 @@ class Calls:
             candidate.apply(filters.aesthetic(self.settings, score))
 
     def _missing(self, probe: Probe, more: Sequence[Gap] = ()) -> FilterResult:
-        return missing(self.settings.max_missing, decoded_s=probe.held_s(more), duration_s=probe.promised_s)
+        return missing_share(self.settings.max_missing, decoded_s=probe.held_s(more), duration_s=probe.promised_s)
 
     def scan(self, candidates: list[Candidate], detector: Any) -> None:
         """Decode the remaining videos, and apply the filters that need it."""

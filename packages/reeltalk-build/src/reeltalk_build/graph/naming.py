@@ -53,7 +53,7 @@ def hair_colour(colour: str) -> str:
     return {"yellow": "blond"}.get(colour, colour)
 
 
-def called(
+def name_words(
     people: Sequence[str], names: Mapping[str, str], things: Collection[str], attributes: Attributes
 ) -> dict[str, str]:
     """Words for people and things by name, such as `Tom` and `the red mug`. What needs no adjective is left out."""

@@ -17,7 +17,7 @@ from reeltalk.video.cut import cut_clip
 from reeltalk.video.frames import frames_at
 from reeltalk.video.picture import rgb
 from reeltalk.video.probe import probe
-from reeltalk.video.records import ContentSettings, How, ScanSettings
+from reeltalk.video.records import ContentSettings, CutMethod, ScanSettings
 from reeltalk.video.stream import VideoError, open_video
 from reeltalk_build.video.scan import scan_video
 from reeltalk_build.video.write import write_video
@@ -138,7 +138,7 @@ def test_a_clip_holds_the_frames_of_its_interval(film: Numbered, lossless: bool,
         with open_video(target) as source:
             frames = [(number_of(rgb(f.picture)) if not film.rotation_deg else None, f.pts_s) for f in source.frames()]
         truth = [n for n, time in enumerate(exact) if start - 1e-6 <= time < end - 1e-6]
-        assert made.how in ((How.COPY, How.TRIM) if lossless else (How.COPY, How.ENCODE))
+        assert made.how in ((CutMethod.COPY, CutMethod.TRIM) if lossless else (CutMethod.COPY, CutMethod.ENCODE))
         numbers = [number for number, _ in frames]
         if not film.rotation_deg:
             assert numbers[: len(truth)] == truth

@@ -185,7 +185,7 @@ class MiniWords:
 Whole = NDArray[np.unsignedinteger]
 
 
-def fitted(rgb: NDArray[np.uint8], shape: MiniShape) -> NDArray[np.uint8]:
+def fit_to_network(rgb: NDArray[np.uint8], shape: MiniShape) -> NDArray[np.uint8]:
     """Resizes a frame to the network's size.
 
     Args:

@@ -29,9 +29,9 @@ from reeltalk_household.questions.questions import questions
 from reeltalk_household.questions.wording import IsTold, write_dialogue
 
 STAGE: Final = "graph questions"
-ASKED: Final = "asked"
+WRITTEN_HERE: Final = "asked"
 """Key in the `extra` of a dialogue that was written here."""
-WRITER: Final = "writer"
+WRITER_KEY: Final = "writer"
 """Key in the `extra` of a dialogue that `reeltalk construct` wrote."""
 
 
@@ -180,7 +180,7 @@ def write_question_dialogues(
                     video_id=video.id,
                     clip_ids=tuple(clip.id for clip in clips),
                     turns=tuple(written),
-                    extra={ASKED: seed},
+                    extra={WRITTEN_HERE: seed},
                 )
             )
         if progress is not None:
@@ -207,8 +207,8 @@ def _written_by_others(benchmark: Benchmark, *, overwrite: bool) -> list[Dialogu
     """The dialogues that `reeltalk construct` wrote, which stay."""
     rows: list[Dialogue] = list(benchmark.read(DIALOGUES))
     entry = benchmark.manifest.files.get(DIALOGUES.file_name)
-    constructed = [row for row in rows if WRITER in row.extra]
-    own = sum(ASKED in row.extra for row in rows)
+    constructed = [row for row in rows if WRITER_KEY in row.extra]
+    own = sum(WRITTEN_HERE in row.extra for row in rows)
     if entry is not None and (entry.stage.split(" ")[0] == "review" or own + len(constructed) < len(rows)):
         # Answers, scores and reviews may rest on them.
         raise BenchmarkError(f"{benchmark.path} holds dialogues of '{entry.stage}', which are not replaced")

@@ -20,7 +20,7 @@ from reeltalk_household.questions.question import (
     event_slots,
     object_slots,
     only_object,
-    told_clause,
+    present_clause,
 )
 from reeltalk_household.questions.together import FEELING_OF, about_person
 
@@ -30,14 +30,14 @@ _MECHANICAL: Final = frozenset({"boil", "pop", "ring", "break", "spill", "cool",
 
 
 def _clauses(story: Story, *without: str, draw: random.Random) -> tuple[str, ...]:
-    texts = {told_clause(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
+    texts = {present_clause(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
     wrong = sorted(texts - set(without))
     return tuple(draw.sample(wrong, DISTRACTORS)) if len(wrong) >= DISTRACTORS else ()
 
 
 def _told_once(story: Story) -> frozenset[int]:
     """The events whose words mean no other event of the film."""
-    texts = [told_clause(event, story) for event in story.events]
+    texts = [present_clause(event, story) for event in story.events]
     counts = Counter(texts)
     return frozenset(order for order, text in enumerate(texts) if counts[text] == 1)
 
@@ -53,13 +53,13 @@ def causes(story: Story, draw: random.Random) -> Iterator[Question]:
             yield from _purpose(event, story)
             continue
         cause = story.events[event.cause]
-        why, effect = told_clause(cause, story), told_clause(event, story)
+        why, effect = present_clause(cause, story), present_clause(event, story)
         base = Question(
             kind="",
             key=event_key(cause),
             answer_type="action",
             params={"event": event.order},
-            slots={"why": told_clause(cause, story, about=event.agent), "effect": effect, "option": why},
+            slots={"why": present_clause(cause, story, about=event.agent), "effect": effect, "option": why},
             evidence=(cause, event),
             focus_object=only_object(cause),
             focus_event=cause.order,

@@ -13,7 +13,7 @@ from reeltalk_build.graph.naming import SOMEBODY
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.question import act_phrase, called_thing, person_slots
 
-PASSING: Final = frozenset({"walk", "run", "stand", "turnTo"})
+PASSING_ACTIONS: Final = frozenset({"walk", "run", "stand", "turnTo"})
 """Actions on the way to others; only narration tells them."""
 LATEST_S: Final = 2.0
 """Seconds after an event's end in which a message still helps; StreamingBench's tolerance."""
@@ -91,7 +91,7 @@ def moments_of(events: Iterable[StoryEvent], story: Story, until_s: float) -> tu
     return tuple(sorted(found, key=lambda moment: (moment.interval.start_s, moment.interval.end_s)))
 
 
-WATCHED: Final = {
+WATCHED_EVENTS: Final = {
     "open": ({"open", "unwrap"}, "open something", "opens something", "opening something"),
     "close": ({"close"}, "close something", "closes something", "closing something"),
     "grab": ({"grab"}, "pick something up", "picks something up", "picking something up"),
@@ -123,12 +123,12 @@ WATCHED: Final = {
     ),
 }  # fmt: skip
 """What one may watch for: actions, and words as base form, third person and gerund. Nobody does what just happens."""
-DOUBTFUL: Final = {
+DOUBTFUL_ACTIONS: Final = {
     "grab": {"answer"}, "put": {"drop", "throw"}, "give": {"throw", "show"}, "sit": {"fallsit"}, "stand": {"wakeUp"},
     "say": {"answer"}, "clean": {"soak"}, "affection": {"greet", "comfort"}, "consume": {"squeeze"},
 }  # fmt: skip
 """Actions and speech acts of which one can argue whether they count. Where they occur, that is not watched for."""
-NOT_HANDLING: Final = PASSING | {"say", "lookAt", "watch", "wait"}
+IDLE_ACTIONS: Final = PASSING_ACTIONS | {"say", "lookAt", "watch", "wait"}
 """Actions that do nothing with the thing that they are about."""
 
 
@@ -137,7 +137,7 @@ class Watch:
     """A kind of event to watch for."""
 
     what: str
-    """A key of `WATCHED`, `enter` or `handle`."""
+    """A key of `WATCHED_EVENTS`, `enter` or `handle`."""
     actions: frozenset[str]
     words: tuple[str, str, str]
     """The act as base form, third person and gerund."""
@@ -156,7 +156,7 @@ class Watch:
             return event.to_room == self.thing and event.to_room != event.from_room and event.agent is not None
         if event.agent is None or (self.thing is not None and event.main != self.thing):
             return False
-        return event.action in self.actions or (self.what == "handle" and event.action not in NOT_HANDLING)
+        return event.action in self.actions or (self.what == "handle" and event.action not in IDLE_ACTIONS)
 
     def events(self, story: Story) -> list[StoryEvent]:
         """The events to tell of, in the order of time."""
@@ -197,8 +197,8 @@ def watches(story: Story) -> Iterator[Watch]:
 
 def _watches(story: Story) -> Iterator[Watch]:
     acted = {name for event in story.events for name in (event.action, event.speech_act)}
-    for what, (actions, *words) in WATCHED.items():
-        if acted & DOUBTFUL.get(what, set()):
+    for what, (actions, *words) in WATCHED_EVENTS.items():
+        if acted & DOUBTFUL_ACTIONS.get(what, set()):
             continue
         do, does, doing = words
         yield Watch(what, frozenset(actions), (do, does, doing))

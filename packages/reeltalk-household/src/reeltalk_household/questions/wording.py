@@ -25,7 +25,7 @@ from reeltalk.schema.record import Json
 from reeltalk_build.graph.naming import SOMEBODY
 from reeltalk_build.graph.story import Story
 from reeltalk_household.questions.balancing import AnswerBalance
-from reeltalk_household.questions.question import ASKED_LIKE, Question, answer_key, story_of
+from reeltalk_household.questions.question import FORMS_LIKE, Question, answer_key, story_of
 from reeltalk_household.questions.questions import questions
 
 SUBJECT: Final = "subject"
@@ -42,9 +42,9 @@ GIVEN_AWAY: Final = {"never_handled": 17.4}
 """Kinds that dialogues leave out, since a learner of the text finds their answers, with what it gains over the constant
 answer in points: of the questions about absent things (530 turns, 274 videos; 95 % interval 11.7 to 22.9). Dialogues of
 answer refusal ask for what does not happen in another way."""
-FROM: Final = frozenset({"where_from", "could_take", "would_place"})
+REVEALING_KINDS: Final = frozenset({"where_from", "could_take", "would_place"})
 """Kinds of which one answer mostly tells the others, if they are about the same thing."""
-NEIGHBOURS: Final = frozenset({"next_action", "previous_action"})
+NEIGHBOUR_KINDS: Final = frozenset({"next_action", "previous_action"})
 """Kinds whose answer is an act. It is not asked for after a question that speaks of the act."""
 MOST_OF_A_KIND: Final = 2
 """Most questions of one kind in a dialogue."""
@@ -113,8 +113,8 @@ def _read(path: Path) -> dict[str, Form]:
 
 def forms_of(kind: str, split: str, *, ref: bool) -> tuple[SurfaceForm, ...]:
     """The surface forms that a split may use."""
-    if kind in ASKED_LIKE:
-        return tuple(form for other in ASKED_LIKE[kind] for form in forms_of(other, split, ref=ref)) if not ref else ()
+    if kind in FORMS_LIKE:
+        return tuple(form for other in FORMS_LIKE[kind] for form in forms_of(other, split, ref=ref)) if not ref else ()
     form = form_of(kind)
     cores, more = (form.ref, form.more_ref) if ref else (form.forms, form.more)
     return surface_forms(kind, "ref" if ref else "forms", cores, more, split)
@@ -188,9 +188,9 @@ def write_dialogue(
     spoken_of: set[tuple[int, int]] = set()
     while len(chosen) < turns:
         last = chosen[-1].question if chosen else None
-        open_ = [q for q in pool if (q.kind, identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
+        open_ = [q for q in pool if (q.kind, question_identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
         open_ = [q for q in open_ if _told_together(q) not in told_together]
-        open_ = [q for q in open_ if q.kind not in NEIGHBOURS or _act(q) not in spoken_of]
+        open_ = [q for q in open_ if q.kind not in NEIGHBOUR_KINDS or _act(q) not in spoken_of]
         if balance is not None:
             before = [asked.question for asked in chosen]
             open_ = [q for q in open_ if balance.suits(q, before, split)]
@@ -208,7 +208,7 @@ def write_dialogue(
             form_of(q.kind).weight * wanted.get(id(q), 1.0) / (1 + kinds[q.kind]) / many[q.kind] for q in options
         ]
         question = draw.choices(options, weights)[0]
-        used.add((question.kind, identity(question)))
+        used.add((question.kind, question_identity(question)))
         asked = word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last)
         so_far = " ".join((*(text for pair in said for text in pair), asked.text))
         if balance is not None and not balance.suits_person(question, story, so_far, split):
@@ -238,10 +238,10 @@ def _act(question: Question) -> tuple[int, int] | None:
 
 def _told_together(question: Question) -> tuple[frozenset[str], str | int] | None:
     """Kinds and the thing of a question of which one answer mostly tells the others."""
-    return (FROM, question.params["object"]) if question.kind in FROM else None
+    return (REVEALING_KINDS, question.params["object"]) if question.kind in REVEALING_KINDS else None
 
 
-def identity(question: Question) -> str:
+def question_identity(question: Question) -> str:
     """An identifier that is unique among the questions of its kind."""
     return repr(sorted(question.params.items()))
 
@@ -378,7 +378,7 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
         "answer_key": question.key,
         "params": dict(question.params),
         REFERS_TO: asked.refers_to if not asked.anchored else name_in(question.anchor, story),
-        SPEAKS_OF: spoken_of(question, story),
+        SPEAKS_OF: names_spoken_of(question, story),
         SUBJECT: question.subject,
     }
     return Turn(
@@ -397,7 +397,7 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
 _OF_CAUSES: Final = frozenset({"why_feels", "why_act", "why_says", "cause_of", "effect_of", "makes_feel"})
 
 
-def spoken_of(question: Question, story: Story) -> list[str]:
+def names_spoken_of(question: Question, story: Story) -> list[str]:
     """Names of what a question and its answer speak of: a thing, the act that shows the answer, a person, a place."""
     event = question.focus_event
     if event is None and len(question.evidence) == 1:
@@ -434,7 +434,7 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
 
 def _asked_like(kind: str, template: str) -> str:
     """The kind whose form a question has."""
-    cores = {other: {form.core for form in all_forms(other)} for other in ASKED_LIKE.get(kind, ())}
+    cores = {other: {form.core for form in all_forms(other)} for other in FORMS_LIKE.get(kind, ())}
     return next((other for other, own in cores.items() if template in own), kind)
 
 

@@ -96,7 +96,7 @@ def describe_films(filmed: Benchmark, curated: Benchmark) -> StageReport:
     for video_id, source in known.items():
         house = film_plan_of(source).built()
         steps = filmed_steps(filmed, source)
-        for clip, shown in told_of(found_clips.get(video_id, []), steps):
+        for clip, shown in steps_by_clip(found_clips.get(video_id, []), steps):
             name, graph = _graph(house, shown, numbers)
             graphs[name] = graph
             clips[clip.id] = clip.model_copy(update={"extra": clip.extra | _extra(name, shown)})
@@ -175,7 +175,7 @@ def film_plan_of(video: Video) -> FilmPlan:
         raise BenchmarkError(f"video '{video.id}' does not say how it was filmed; {FILM_AGAIN}") from None
 
 
-def told_of(clips: Sequence[Clip], steps: Sequence[TimedStep]) -> list[tuple[Clip, list[TimedStep]]]:
+def steps_by_clip(clips: Sequence[Clip], steps: Sequence[TimedStep]) -> list[tuple[Clip, list[TimedStep]]]:
     """Assigns each step to a clip that shows its end, or to a later one. Clips without a step are left out.
 
     A step belongs to the first clip that shows its end, but to none before that of a step that takes effect earlier:

@@ -14,7 +14,7 @@ from peopled_scenes import story as peopled_story
 from peopled_scenes import texts as texts_of_people
 
 from reeltalk.cli import run
-from reeltalk.language.grammar import SPLITS, bare
+from reeltalk.language.grammar import SPLITS, bare_form
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.labels import QuestionType, unknown_labels
 from reeltalk.store.validate import accept
@@ -32,13 +32,13 @@ from reeltalk_household.questions.wording import (
     word_question,
     write_dialogue,
 )
-from reeltalk_household.world.film import film_graphs, plan, play_film
+from reeltalk_household.world.film import film_graphs, plan_films, play_film
 from reeltalk_household.world.settings import FilmSettings
 
 
 def told(count: int, *, houses: int = 4) -> Iterator[tuple[Story, dict[str, str]]]:
     """Stories of the household, not filmed, with their graphs as text."""
-    for planned in plan(FilmSettings(scenarios=count, houses=houses, seed=11)).plans:
+    for planned in plan_films(FilmSettings(scenarios=count, houses=houses, seed=11)).plans:
         graphs = film_graphs(planned, play_film(planned))
         texts = {clip.clip: text for clip, text in zip(planned.scenes, graphs, strict=True)}
         yield Story([read_activity(text, file=f"{n}.nq", name=n) for n, text in texts.items()]), texts
@@ -92,7 +92,9 @@ def test_a_graph_that_says_otherwise_gives_another_answer(
 
 def test_no_surface_form_is_in_two_splits() -> None:
     by_split = {
-        split: {bare(form.text) for kind in forms() for ref in (False, True) for form in forms_of(kind, split, ref=ref)}
+        split: {
+            bare_form(form.text) for kind in forms() for ref in (False, True) for form in forms_of(kind, split, ref=ref)
+        }
         for split in SPLITS
     }
     assert sum(map(len, by_split.values())) >= 40 * len(forms())
@@ -106,7 +108,7 @@ def test_no_surface_form_is_in_two_splits() -> None:
 
 @pytest.mark.parametrize("kind", sorted({*forms(), *linked_forms()}))
 def test_every_kind_has_forty_forms_that_differ_by_more_than_a_pronoun(kind: str) -> None:
-    texts = [bare(form.text) for form in all_forms(kind)]
+    texts = [bare_form(form.text) for form in all_forms(kind)]
     assert len(set(texts)) == len(texts) >= 40
     assert len({form.name for form in all_forms(kind)}) == len(texts)
     for ref in (False, True):

@@ -26,17 +26,17 @@ from reeltalk_build.graph.reading import build_activity, read_graphs
 from reeltalk_build.graph.statistics import count_triples, mean_counts
 from reeltalk_build.graph.telling import tell_activity
 from reeltalk_household.world.activities import activities, perform
-from reeltalk_household.world.counterfactuals import counterfactuals, without
+from reeltalk_household.world.counterfactuals import counterfactuals, plan_without
 from reeltalk_household.world.facts import activity_triples
-from reeltalk_household.world.film import FilmPlan, film, film_graphs, plan, play_film
+from reeltalk_household.world.film import FilmPlan, film, film_graphs, plan_films, play_film
 from reeltalk_household.world.house import House, build_house
 from reeltalk_household.world.performance import carry_out
-from reeltalk_household.world.purposes import going
+from reeltalk_household.world.purposes import as_going
 from reeltalk_household.world.scenes import PlayedScene, camera_steps
 from reeltalk_household.world.settings import FilmSettings
 from reeltalk_household.world.shots import on_camera
-from reeltalk_household.world.simulation import do, take_effect
-from reeltalk_household.world.situation import CannotError, Command, ProgramStep, begin
+from reeltalk_household.world.simulation import carry_out_command, take_effect
+from reeltalk_household.world.situation import CannotError, Command, ProgramStep, initial_situation
 
 SMALL = FilmSettings(scenarios=3, houses=3, seed=5, width_px=320, fps=2, max_duration_s=75, boxes_fps=2)
 
@@ -55,7 +55,7 @@ def performed(number: int, names: Iterable[str]) -> list[tuple[str, str, list[Pr
         activity = activities()[name]
         rooms = [list(house.rooms)[len(found) % 4]] * len(activity.roles)
         try:
-            steps = perform(house, activity, begin(house, rooms, draw=random.Random(name)))
+            steps = perform(house, activity, initial_situation(house, rooms, draw=random.Random(name)))
         except CannotError:
             continue
         found.append((f"{name}1_{house.scene}", activity.category, steps))
@@ -234,7 +234,7 @@ def test_a_wrong_fact_is_found(filmed: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def planned(full: bool) -> list[tuple[FilmPlan, list[PlayedScene]]]:
-    made = plan(FilmSettings(scenarios=300 if full else 36, houses=6, seed=1))
+    made = plan_films(FilmSettings(scenarios=300 if full else 36, houses=6, seed=1))
     return [(film, play_film(film)) for film in made.plans]
 
 
@@ -311,8 +311,8 @@ def happens_without(steps: Sequence[ProgramStep], left_out: int, house: House) -
                 try:
                     managed = situation
                     for help_ in helps:
-                        managed = do(house, help_, managed).after
-                    situation = take_effect(house, going(step), managed)
+                        managed = carry_out_command(house, help_, managed).after
+                    situation = take_effect(house, as_going(step), managed)
                 except CannotError:
                     continue
                 happened.add(number)
@@ -353,13 +353,13 @@ def test_a_part_of_a_scene_tells_the_outcomes_of_the_whole() -> None:
         *(Command("walk", fridge), Command("open", fridge), Command("grab", milk), Command("walk", microwave)),
         *(Command("open", microwave), Command("putIn", milk, (microwave,)), Command("close", microwave)),
     ]
-    steps = carry_out(house, commands, begin(house, next(iter(house.rooms))))
+    steps = carry_out(house, commands, initial_situation(house, next(iter(house.rooms))))
     order = [step.command.action for step in steps]
     grab, opened = order.index("grab"), order.index("open", order.index("grab"))
     told = range(grab, opened + 1)
     rows = counterfactuals(house, steps, seed="1", told=told)
     # The microwave is opened for what comes after the part.
-    assert opened not in without(house, steps, grab, seed="1").happened
+    assert opened not in plan_without(house, steps, grab, seed="1").happened
     assert {row.event for row in rows} <= set(range(len(told)))
 
 
@@ -371,18 +371,18 @@ def test_without_an_event_neither_what_it_caused_nor_what_needs_it_happens() -> 
         *(Command("walk", kettle), Command("switchOn", kettle), Command("walk", fridge), Command("open", fridge)),
         *(Command("grab", salmon), Command("close", fridge), Command("lookAt", clock), Command("lookAt", clock)),
     ]
-    steps = carry_out(house, commands, begin(house, kitchen))
+    steps = carry_out(house, commands, initial_situation(house, kitchen))
     order = [step.command.action for step in steps]
     assert "boil" in order
-    off = without(house, steps, order.index("switchOn"), seed="program")
+    off = plan_without(house, steps, order.index("switchOn"), seed="program")
     assert order.index("boil") not in off.happened
     assert {order.index("grab"), order.index("close")} <= off.happened
     assert "OFF" in off.end.things[kettle].values
-    shut = without(house, steps, order.index("open"), seed="program")
+    shut = plan_without(house, steps, order.index("open"), seed="program")
     assert order.index("grab") not in shut.happened
     assert order.index("boil") in shut.happened
     assert shut.end.things[salmon].support == fridge
-    nothing = without(house, steps, len(steps) - 1, seed="program")
+    nothing = plan_without(house, steps, len(steps) - 1, seed="program")
     assert nothing.happened == frozenset(range(len(steps) - 1))
 
 
@@ -479,7 +479,7 @@ def test_people_are_told_by_name_with_what_they_say_and_what_happens_by_itself()
         Command("say", salmon, ("character1",), "character2", "Thank you!", "thank"),
         Command("smile", None, (), "character1"),
     ]
-    steps = carry_out(house, commands, begin(house, [kitchen, kitchen]))
+    steps = carry_out(house, commands, initial_situation(house, [kitchen, kitchen]))
     triples = parse_rdf(activity_triples(house, "Give1_scene1", "Other", steps), file="full.nt")
     graph = build_activity(short_triples(curate_triples(triples)), name="Give1_scene1", file="full.nt")
     told = tell_activity(graph, None)

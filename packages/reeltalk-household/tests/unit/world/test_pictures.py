@@ -17,13 +17,13 @@ from reeltalk_household.world.canvas import Canvas, Stencil
 from reeltalk_household.world.drawings import draw_object, drawings
 from reeltalk_household.world.faces import Face
 from reeltalk_household.world.figure import draw_person, standing
-from reeltalk_household.world.film import FilmPlan, plan, play_film
+from reeltalk_household.world.film import FilmPlan, plan_films, play_film
 from reeltalk_household.world.house import House, build_house
 from reeltalk_household.world.kinds import COLOURS, KINDS
 from reeltalk_household.world.scenes import camera_steps
 from reeltalk_household.world.settings import FilmSettings
 from reeltalk_household.world.shots import CameraShot, on_camera, plan_shots, whole_room
-from reeltalk_household.world.situation import Command, Light, ProgramStep, Situation, begin
+from reeltalk_household.world.situation import Command, Light, ProgramStep, Situation, initial_situation
 from reeltalk_household.world.staging import Staging
 from reeltalk_household.world.styles import SPLIT_STYLES, STYLES
 
@@ -32,7 +32,7 @@ TABLE = np.array([COLOURS[name] for name in NAMES], float)
 
 
 def situation_in(house: House, room: str, *, light: Light = "day") -> Situation:
-    return begin(house, [room] * len(house.people), light=light)
+    return initial_situation(house, [room] * len(house.people), light=light)
 
 
 def changed(situation: Situation, name: str, *, add: str = "", drop: str = "") -> Situation:
@@ -466,7 +466,7 @@ def test_things_in_front_hide_parts_of_what_is_behind() -> None:
 def test_changes_that_come_too_fast_in_two_rooms_are_not_on_camera() -> None:
     house = build_house(1)
     kitchen, living = list(house.rooms)[:2]
-    start = begin(house, [kitchen, living, living])
+    start = initial_situation(house, [kitchen, living, living])
     switches = [
         next(n for n, s in start.things.items() if n.startswith("lightswitch") and s.room == r)
         for r in (kitchen, living)
@@ -513,7 +513,7 @@ def test_a_cut_to_another_time_begins_a_new_shot() -> None:
 
 @pytest.fixture(scope="module")
 def films() -> list[tuple[House, FilmPlan, list[ProgramStep]]]:
-    planned = plan(FilmSettings(scenarios=4, houses=4, seed=12, max_duration_s=100)).plans
+    planned = plan_films(FilmSettings(scenarios=4, houses=4, seed=12, max_duration_s=100)).plans
     return [(made.built(), made, camera_steps(play_film(made))) for made in planned]
 
 

@@ -27,7 +27,7 @@ from reeltalk.store.rows import FieldValues, SpooledRows, rows_by
 from reeltalk.store.tables import TABLES, Table
 from reeltalk_review.applying.decisions import decision_of, place_order
 from reeltalk_review.applying.settled import DoneUnit
-from reeltalk_review.importing import WRITTEN, latest_revision
+from reeltalk_review.importing import WRITTEN_KEY, latest_revision
 from reeltalk_review.tasks.task import spoken_place
 
 R = TypeVar("R", bound=Record)
@@ -84,7 +84,7 @@ class RecordHistory:
         past = [
             review.decision
             for review in self._steps.get(place, ())
-            if revision is None or int(review.extra.get(WRITTEN, 0)) <= revision
+            if revision is None or int(review.extra.get(WRITTEN_KEY, 0)) <= revision
         ]
         return not past or past[-1] is not Decision.REJECT
 
@@ -397,7 +397,7 @@ class NextRevision:
 
         def add(reviewer: str, moment: str, value: Json, note: str | None, *, counts: bool) -> None:
             said = decision_of(unit, place, value)
-            extra: dict[str, Json] = {TASK: unit.kind, PLACE: at, WRITTEN: self.number}
+            extra: dict[str, Json] = {TASK: unit.kind, PLACE: at, WRITTEN_KEY: self.number}
             if counts:
                 extra |= {SETTLED: settled.how, RESULT: settled.hash}
                 extra |= {WORDING: wording_hash(worded)} if worded is not None else {}

@@ -23,7 +23,7 @@ from reeltalk.store.content import Content, ReadsTables
 from reeltalk.store.invariants import check_content
 from reeltalk.store.manifest import MANIFEST, MEDIA, hash_file
 from reeltalk.store.release import CARD
-from reeltalk_review.applied import APPLY, HEAD, PROJECT
+from reeltalk_review.applied import APPLY, HEAD_KEY, PROJECT
 from reeltalk_review.applying.collected import add_collected
 from reeltalk_review.applying.decisions import CHANGES
 from reeltalk_review.applying.differences import changes_of
@@ -286,7 +286,7 @@ def _note(project: ReviewProject, made: NextRevision, applied: Applied, read: in
         fresh = Benchmark.open(project.benchmark)
         if applied.is_changed:
             after = {"revision": made.number, "content_hash": fresh.manifest.content_hash, "counts": applied.counts}
-            change.record(APPLY, PROJECT, after={**after, HEAD: read})
+            change.record(APPLY, PROJECT, after={**after, HEAD_KEY: read})
         noted = session.scalars(select(UnitRow.id).where(UnitRow.set_aside.is_not(None)))
         for unit_id in dict.fromkeys((*noted, *made.aside)):
             unit = session.get_one(UnitRow, unit_id)

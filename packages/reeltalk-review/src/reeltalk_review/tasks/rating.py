@@ -20,7 +20,7 @@ from reeltalk.schema.record import Finite, Json, Name
 from reeltalk.store.content import Content
 from reeltalk.store.foreign import open_file
 from reeltalk_review.errors import InvalidValue
-from reeltalk_review.naming import BETWEEN, ContentNames
+from reeltalk_review.naming import SEPARATOR, ContentNames
 from reeltalk_review.tasks.task import REMARKS, Code, Draft, ReviewTask, Value, remark_lines
 
 MOST_MARKS: Final = 101
@@ -161,7 +161,7 @@ def rating_drafts(
         Draft(
             target_table="answers",
             target_id=f"{scale.name}#{scale.version} {model} {kind} {unit_id}"[:512],
-            title=f"{names.unit(kind, unit_id, grouped[model, kind, unit_id][0].video_id or '')}{BETWEEN}answers",
+            title=f"{names.unit(kind, unit_id, grouped[model, kind, unit_id][0].video_id or '')}{SEPARATOR}answers",
             video_id=grouped[model, kind, unit_id][0].video_id,
             content={
                 "scale": scale.model_dump(mode="json"),

@@ -89,7 +89,7 @@ def test_what_is_hidden_is_work_on_open_units_and_on_gold_among_them(world: Worl
 
 
 def test_only_the_newest_backups_are_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backups, "KEPT", 2)
+    monkeypatch.setattr(backups, "MOST_BACKUPS", 2)
     made = [make_backup(world.team.project, "owner").name for _ in range(3)]
     (backup_folder(world.team.project) / "mine.txt").write_text("kept")
     assert [backup.name for backup in list_backups(world.team.project)] == made[:0:-1]

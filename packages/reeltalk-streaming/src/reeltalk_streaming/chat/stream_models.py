@@ -24,7 +24,7 @@ from reeltalk.evaluation.playing.script import Step
 from reeltalk.extension import loaded_class
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.llm.model import AsyncModel, Message, Reply
-from reeltalk.progress import silent
+from reeltalk.progress import ignore_sentences
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.model_texts import without_thoughts
 from reeltalk.video.encode import jpeg
@@ -350,7 +350,7 @@ def create_stream_model(
             max_new_tokens=asking.endpoint.max_tokens,
             memory_frames=most_frames if asking.bounded else None,
             system=prompt,
-            tell=asking.tell or silent,
+            tell=asking.tell or ignore_sentences,
         )
     elif kind == "python" and colon:
         yield _of_python(name, most_frames, asking)

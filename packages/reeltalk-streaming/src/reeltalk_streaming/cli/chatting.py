@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from reeltalk.cli import INTERRUPTED
+from reeltalk.cli import EXIT_INTERRUPTED
 from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Limits
 from reeltalk.cli.options import OVERWRITE
 from reeltalk.cli.terminal import say
@@ -153,7 +153,7 @@ def _on_terminal(lines: "TypedLines", made: "Callable[[TerminalScreen, threading
     try:
         screen.serve(thread.is_alive)
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        code = EXIT_INTERRUPTED
         print("stopping …", flush=True)
         conversation.stop()
         # A model in this process finishes its word first. A second Ctrl-C leaves at once.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import InputError, ModelError, SettingError
-from reeltalk.progress import silent
+from reeltalk.progress import ignore_sentences
 from reeltalk_streaming.inference.checkpoint import frame_options
 from reeltalk_streaming.inference.stream import StreamAnswer
 from reeltalk_streaming.inference.video_model import Device, LocalVideoModel
@@ -155,7 +155,7 @@ class StreamingVideoModel(LocalVideoModel):
         max_new_tokens: int = 256,
         memory_frames: int | None = None,
         system: str = "",
-        tell: Callable[[str], object] = silent,
+        tell: Callable[[str], object] = ignore_sentences,
     ) -> None:
         super().__init__(path, device=device, max_new_tokens=max_new_tokens, tell=tell)
         self.memory_frames, self.system = memory_frames, system

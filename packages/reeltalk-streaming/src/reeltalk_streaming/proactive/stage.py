@@ -23,7 +23,7 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.event_log import EventLog
 from reeltalk.store.tables import PROACTIVE, VIDEOS
 from reeltalk_streaming.proactive.stream_replies import refused_references
-from reeltalk_streaming.proactive.watchers import Glimpse, Observed, Signature, Watcher
+from reeltalk_streaming.proactive.watchers import Glimpse, Reaction, Signature, Watcher
 
 
 class FramePictures(Protocol):
@@ -161,7 +161,7 @@ class _Polls:
     unread: int = 0
     example: str = ""
 
-    def add(self, seen: Observed) -> None:
+    def add(self, seen: Reaction) -> None:
         self.count += 1
         self.unread += seen.poll == UNREAD
         self.example = self.example or seen.unread

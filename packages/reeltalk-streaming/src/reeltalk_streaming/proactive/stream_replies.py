@@ -19,7 +19,7 @@ from reeltalk.language.answer_reading import read_answer, rules_signature
 from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.prompts import Prompts
-from reeltalk.metrics.proactive import RIGHT
+from reeltalk.metrics.proactive import RIGHT_JUDGEMENT
 from reeltalk.progress import CountProgress
 from reeltalk.schema.record import Json
 from reeltalk.schema.stream import Moment, ProactiveTask, UserRequest
@@ -36,7 +36,7 @@ from reeltalk_streaming.proactive.scores import (
 )
 
 PROMPT: Final = "stream-reply"
-OR: Final = " / "
+VERSION_SEPARATOR: Final = " / "
 """Between the versions of a statement."""
 
 
@@ -113,7 +113,7 @@ def _judge_by_key(text: str, moment: Moment, request: UserRequest) -> int:
     assert moment.key is not None
     if repeats(text, request):
         return 0
-    return RIGHT if read_answer(request.text, moment.key, text).right else 0
+    return RIGHT_JUDGEMENT if read_answer(request.text, moment.key, text).right else 0
 
 
 def refused_references(tasks: Iterable[ProactiveTask]) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _by_model(judged: JudgedReplies) -> Correctness:
             raise UnjudgedError({text: "no judge was asked about it; score its run with --judge"})
         if found.reason is not None:
             raise UnjudgedError({text: found.reason})
-        return RIGHT if found.says[due.statements.index(moment.references)] else 0
+        return RIGHT_JUDGEMENT if found.says[due.statements.index(moment.references)] else 0
 
     return Correctness(judge, judged.signature)
 
@@ -224,7 +224,7 @@ def _words(one: ReplyToJudge, numbers: Sequence[int], prompts: Prompts) -> str:
     return prompts[PROMPT].fill(
         request=one.request,
         reply=fence(one.text),
-        statements="\n".join(f"{number}. {OR.join(one.statements[number - 1])}" for number in numbers),
+        statements="\n".join(f"{number}. {VERSION_SEPARATOR.join(one.statements[number - 1])}" for number in numbers),
         keys=", ".join(f"A{number}" for number in numbers),
     )
 
@@ -238,7 +238,7 @@ def judge_signature(model: str, prompts: Prompts, sampling: Mapping[str, object]
     return f"{model}|judge-prompt:{prompts[PROMPT].signature}|judge-repair:{prompts['repair'].signature}{told}"
 
 
-JUDGED: Final = "judged"
+JUDGED_KEY: Final = "judged"
 """Where the scores of streams hold what a language model judged."""
 
 
@@ -249,6 +249,6 @@ def read_judged(path: Path) -> JudgedReplies:
         InputError: It is not such a file, or no model judged these scores.
     """
     scores = parse(dict[str, Json], read_json(path), file=path)
-    if JUDGED not in scores:
+    if JUDGED_KEY not in scores:
         raise InputError("no model judged these scores", file=path, hint="score the runs with --judge and --out")
-    return parse(JudgedReplies, scores[JUDGED], file=path, place=f"$.{JUDGED}")
+    return parse(JudgedReplies, scores[JUDGED_KEY], file=path, place=f"$.{JUDGED_KEY}")

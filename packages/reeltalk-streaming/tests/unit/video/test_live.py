@@ -22,7 +22,7 @@ from reeltalk.parallel import Limits
 from reeltalk.video.frames import frames_at
 from reeltalk.video.picture import rgb
 from reeltalk_streaming.video.feed import Feed
-from reeltalk_streaming.video.live import HEAD, REFUSED, follow
+from reeltalk_streaming.video.live import FRAME_HEADER, REFUSED, follow
 
 LIMITS = Limits(wall_s=60, memory_bytes=2 << 30)
 STAND_IN = {"device": "testsrc=size=320x240:rate=20,realtime", "format": "lavfi"}
@@ -35,8 +35,8 @@ def read(argument: dict[str, Any], *, most: int = 1000) -> Iterator[tuple[float,
         for number, block in enumerate(feed):
             if block.startswith(REFUSED):
                 raise ValueError(block.decode())
-            pts_s, height, width = HEAD.unpack_from(block)
-            yield pts_s, np.frombuffer(block, np.uint8, offset=HEAD.size).reshape(height, width, 3)
+            pts_s, height, width = FRAME_HEADER.unpack_from(block)
+            yield pts_s, np.frombuffer(block, np.uint8, offset=FRAME_HEADER.size).reshape(height, width, 3)
             if number + 1 == most:
                 return
         assert feed.failure is None, feed.failure

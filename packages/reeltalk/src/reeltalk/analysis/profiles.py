@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from reeltalk.analysis.estimates import FEW, Estimate
+from reeltalk.analysis.estimates import FEW_TURNS, Estimate
 from reeltalk.analysis.turn_scores import Flags, Floats, TaggedTurns
 from reeltalk.metrics.correlation import correlation
 from reeltalk.metrics.profile import RARE_PERCENT, TAGS
@@ -188,9 +188,11 @@ def _profile(turns: TaggedTurns, often: Mapping[str, Frequency], model: int) -> 
         asked=int((turns.tagged & turns.asked[:, model]).sum()),
         rank_correlation=correlation("spearman", np.array([a for a, _ in pairs]), np.array([b for _, b in pairs]))[0],
         labels=labels,
-        strengths=tuple(sorted((d for d in deviations if d.low > 0 and d.n >= FEW), key=lambda d: (-d.value, d.label))),
+        strengths=tuple(
+            sorted((d for d in deviations if d.low > 0 and d.n >= FEW_TURNS), key=lambda d: (-d.value, d.label))
+        ),
         weaknesses=tuple(
-            sorted((d for d in deviations if d.high < 0 and d.n >= FEW), key=lambda d: (d.value, d.label))
+            sorted((d for d in deviations if d.high < 0 and d.n >= FEW_TURNS), key=lambda d: (d.value, d.label))
         ),
     )
 

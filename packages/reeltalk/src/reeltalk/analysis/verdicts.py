@@ -12,7 +12,7 @@ from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.rows import Rows
 from reeltalk.store.runs import Run
 
-NOBODY: Final = "none"
+NO_JUDGE_MODEL: Final = "none"
 """Name of the judge if no model judges."""
 REASONS_SHOWN: Final = 20
 REASON_CHARACTERS: Final = 300
@@ -160,7 +160,7 @@ class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
             criteria.setdefault(name, ([], []))[COMPAT in official].append(given)
         return ShownVerdict(
             protocol,
-            None if rows[0]["judge"] == NOBODY else rows[0]["judge"],
+            None if rows[0]["judge"] == NO_JUDGE_MODEL else rows[0]["judge"],
             tuple(
                 [
                     ShownScore(self._title(protocol, name), tuple(given), tuple(compat), name)

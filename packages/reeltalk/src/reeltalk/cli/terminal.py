@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.store.atomic import write_bytes
-from reeltalk.store.consent import refused
+from reeltalk.store.consent import consent_error
 from reeltalk.store.manifest import REPORT
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def ask_consent(told: str) -> bool:
     """Ask a person at a terminal about what a folder names; elsewhere raise an error with the command that agrees."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         again = shlex.join(["reeltalk", *sys.argv[1:], "--trust"])
-        raise refused(told, f"if you agree to all of it: {again}")
+        raise consent_error(told, f"if you agree to all of it: {again}")
     say(f"{told}\nDo it? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 

@@ -13,7 +13,7 @@ from reeltalk.judge.settings import AUTO, JUDGED_BY_DEFAULT, JudgeModelSettings,
 from reeltalk.metrics.scoring import metric_names
 from reeltalk.schema.server_address import check_server
 
-OF_PROTOCOLS = {
+PROTOCOL_SETTINGS = {
     "judge_history": ("vdeval",),
     "judge_summary": ("vdeval",),
     "judge_shots": ("vdeval",),
@@ -82,7 +82,7 @@ def check_judging_settings(
     """
     if settings.metrics:
         metric_names(settings.metrics)  # refuses unknown names
-    for name, protocols in OF_PROTOCOLS.items():
+    for name, protocols in PROTOCOL_SETTINGS.items():
         if getattr(settings, name) != getattr(start, name) and not set(protocols) & set(settings.protocols):
             raise SettingError(f"--{name.replace('_', '-')} is for --protocols {' or '.join(protocols)}")
     if settings.prompts is not None and not settings.published and not may_ask_model(settings.protocols):

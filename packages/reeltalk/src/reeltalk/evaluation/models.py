@@ -16,20 +16,20 @@ from reeltalk.evaluation.playing.other_players import CachedPlayer
 from reeltalk.evaluation.playing.play import Player
 from reeltalk.evaluation.playing.script import Script
 from reeltalk.evaluation.settings import LimitSettings, ModelSettings, RunConfig
-from reeltalk.extension import PREFIX as PREFIX_OF_OWN
+from reeltalk.extension import PYTHON_PREFIX as PREFIX_OF_OWN
 from reeltalk.judge.judge import Judge
-from reeltalk.judge.protocol import OWN, Protocol, official_sampling, protocols
+from reeltalk.judge.protocol import OWN_PROTOCOL_FORM, Protocol, official_sampling, protocols
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.llm.model import INSPECT
 from reeltalk.plugins import added, load, needed, problem
-from reeltalk.progress import silent
+from reeltalk.progress import ignore_sentences
 from reeltalk.schema.server_address import check_server
 from reeltalk.schema.settings import settings_of
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.rows import NamedRows
-from reeltalk.store.tables import PLAYED
+from reeltalk.store.tables import PLAYED_TABLES
 
 if TYPE_CHECKING:
     from reeltalk.llm.client import Picture
@@ -276,7 +276,7 @@ def create_model(
         sees_images=asking.sees_images,
         breaker=breaker,
         arguments=asking.model_args(spec),
-        tell=asking.tell or silent,
+        tell=asking.tell or ignore_sentences,
     )
     model.peak_memory, model.reseeds = peak_memory, asking.reseeds
     return model
@@ -405,7 +405,7 @@ def create_player(
         # Tables distinguish people from models by the source.
         source_name = spec if kind == "human" else name
         return CreatedPlayer(AnswersPlayer.of(found, source=name, sha256=sha256), (source_name, sha256))
-    benchmark.check_rows(PLAYED)  # what cannot be read is found before the first request
+    benchmark.check_rows(PLAYED_TABLES)  # what cannot be read is found before the first request
     if kind == "summary" and colon:
         from reeltalk.evaluation.playing.chat import SummaryPlayer
 
@@ -454,6 +454,6 @@ def _judge(name: str, settings: JudgeSettings) -> Judge:
 
         return own_judge(name.removeprefix(PREFIX_OF_OWN), tuple(protocols()))
     if name not in protocols():
-        known = f"no judging protocol '{name}'; known are {', '.join(protocols())}, {OWN}"
+        known = f"no judging protocol '{name}'; known are {', '.join(protocols())}, {OWN_PROTOCOL_FORM}"
         raise SettingError(problem("reeltalk.judges", name, Protocol) or known)
     return protocols()[name].create(settings)

@@ -11,16 +11,26 @@ from reeltalk.schema.record import Json, Record
 from reeltalk.store.content import Content
 
 Unit = TypeVar("Unit", Dialogue, QAChain)
-UNHELD: Final = ("speech", "entities", "events", "facts", "tag_proposals", "rubrics", "reviews", "rejected", "media")
+UNSTORED_TABLES: Final = (
+    "speech",
+    "entities",
+    "events",
+    "facts",
+    "tag_proposals",
+    "rubrics",
+    "reviews",
+    "rejected",
+    "media",
+)
 """Tables that no layout of questions can store, in addition to the tables that every export counts."""
-ADDED_LATER: Final = ("chains", "linkages", "paths", "graphs", "answers", "scores", *UNHELD)
+ADDED_LATER: Final = ("chains", "linkages", "paths", "graphs", "answers", "scores", *UNSTORED_TABLES)
 """Tables that a layout of questions does not fill."""
-MADE_ON_THE_WAY: Final = (
+WORKING_TABLES: Final = (
     "screenings", "shots", "frames", "scenes", "rewrites", "proactive", "known_boxes", "sightings",
     "identity_changes", "gates",
 )  # fmt: skip
 """Working tables of stages, which no published layout of dialogues can hold."""
-WORDS: Final = {
+TABLE_WORDS: Final = {
     "proactive": "proactive tasks",
     "speech": "spoken lines",
     "known_boxes": "known boxes",
@@ -68,10 +78,10 @@ def source_keys_like_ours(files: Iterable[SourceFile]) -> frozenset[str]:
     return frozenset(key for file in files for key in file.extra.get(FILE_FIELDS, ()))
 
 
-def tables_left_out(content: Content, tables: Collection[str] = UNHELD) -> list[str]:
+def tables_left_out(content: Content, tables: Collection[str] = UNSTORED_TABLES) -> list[str]:
     """A line for each table that has rows."""
     return [
-        f"{WORDS.get(name, name)} are left out: {len(getattr(content, name)):,}"
+        f"{TABLE_WORDS.get(name, name)} are left out: {len(getattr(content, name)):,}"
         for name in tables
         if getattr(content, name)
     ]

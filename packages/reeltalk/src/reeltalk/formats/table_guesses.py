@@ -648,7 +648,7 @@ def _split_options(text: str) -> list[str] | None:
     if text.strip().startswith(("[", "{", "(")):
         # numpy writes no commas between texts, and Python would join them
         quoted = _QUOTED.findall(text) if re.search(r"['\"]\s+['\"]", text) and not re.search(r"['\"],", text) else []
-        value = [ast.literal_eval(one) for one in quoted] or _literal(text.strip())
+        value = [_literal(one) or one[1:-1] for one in quoted] or _literal(text.strip())
         if isinstance(value, dict):
             value = list(value.values())
         if (

@@ -15,7 +15,8 @@ class JudgeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     protocols: tuple[str, ...] = ()
-    """Names of judging protocols, as `reeltalk judge --help` lists them; python:FILE.py:CLASS for one of your own."""
+    """Names of judging protocols, as `reeltalk judge --help-all` lists them; python:FILE.py:CLASS for one of your
+    own."""
     metrics: tuple[str, ...] = ()
     """Text metrics, as of `score`; on the command line `none` for none."""
     compat: bool = False

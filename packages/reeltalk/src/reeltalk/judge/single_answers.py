@@ -346,7 +346,7 @@ def is_binary(references: Sequence[str]) -> bool:
     return most.lower().rstrip(".") in ("yes", "no")
 
 
-def kept_references(references: Sequence[str]) -> list[str]:
+def frequent_references(references: Sequence[str]) -> list[str]:
     """References without those that occur at most a quarter as often as the most frequent one, in order."""
     counts = Counter(references)
     most = max(counts.values())
@@ -355,7 +355,7 @@ def kept_references(references: Sequence[str]) -> list[str]:
 
 def shown_references(references: Sequence[str]) -> str:
     """References as LAVE's judge sees them: without outliers, sorted, quoted and joined by commas."""
-    return ", ".join(f"'{reference}'" for reference in sorted(kept_references(references)))
+    return ", ".join(f"'{reference}'" for reference in sorted(frequent_references(references)))
 
 
 class AccuracyVerdict(BaseModel):

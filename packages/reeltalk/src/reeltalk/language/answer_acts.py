@@ -17,7 +17,7 @@ from reeltalk.language.answer_words import (
     names_in,
     verbs_in,
 )
-from reeltalk.language.phrases import SILENT, SPEECH, VERBS
+from reeltalk.language.phrases import AGENTLESS_ACTIONS, SPEECH, VERBS
 from reeltalk.language.vocabulary import PERSON, ROOMS
 from reeltalk.schema.dialogue import AnswerKey
 
@@ -69,7 +69,7 @@ def tells_act(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[
         return bool(cues) and any(act.main in m.values for m in names_in(rest[cues[0] :], "noun", "room"))
     if act.action not in clause.verb.values:
         return False
-    if act.action in SILENT:
+    if act.action in AGENTLESS_ACTIONS:
         # "The kettle boils": the thing is the subject. "He breaks the vase" tells the same.
         named = [values for values in (clause.subject, *clause.objects) if values]
         return not named or act.main is None or any(act.main in values for values in named)

@@ -15,8 +15,8 @@ from reeltalk.language.answer_clauses import BACKGROUND, Clause, clauses_of
 from reeltalk.language.answer_people import doer_of, named_people, speaks_of_another, tells_roles
 from reeltalk.language.answer_values import NOTHING, ReadValues, is_unlike, numbers_in, preposition
 from reeltalk.language.answer_words import (
-    CLOSED,
-    UNTRUE,
+    CLOSED_TYPES,
+    UNTRUE_PATTERN,
     Mention,
     answer_tokens,
     final_statement,
@@ -200,7 +200,7 @@ def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     things = act.names if act else frozenset()
     same_act = bool(key.instead) and key.instead[0] in key.about
     refused = False
-    if (untrue := UNTRUE.search(" ".join(tokens))) and _DENIES.search(untrue[0].partition("that")[2]):
+    if (untrue := UNTRUE_PATTERN.search(" ".join(tokens))) and _DENIES.search(untrue[0].partition("that")[2]):
         return ReadValues((untrue[0],), why="it denies that the premise is false")
     for part in re.split(r" ?[.,;!?:] ?|\bbut\b|\bthough\b|\bhowever\b", " ".join(tokens)):
         words = part.split()
@@ -360,7 +360,7 @@ _READERS: Final[Mapping[str, Callable[[list[str], str, AnswerKey], ReadValues]]]
     "order": answer_acts.read_order,
     "yes_no": read_yes_no,
     "refusal": read_refusal,
-    **dict.fromkeys(CLOSED, answer_values.read_closed),
+    **dict.fromkeys(CLOSED_TYPES, answer_values.read_closed),
 }
 _PLAIN: Final = frozenset({"action", "order", "yes_no", "refusal", "reply", "utterance"})
 """Types for which *no* inside an answer does not take anything back."""
@@ -419,7 +419,7 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
     due = " and ".join(key.values)
     answer = plain_answer(before_next_question(answer, question))
     if key.type != "refusal":
-        answer = UNTRUE.sub(lambda found: " " if found.start() or key.type != "yes_no" else found[0], answer)
+        answer = UNTRUE_PATTERN.sub(lambda found: " " if found.start() or key.type != "yes_no" else found[0], answer)
     if is_unable(normalise_answer(answer)):
         return AnswerReading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
     told, asked = _without_quotes(answer, question)

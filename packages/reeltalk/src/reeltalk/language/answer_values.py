@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -531,11 +532,12 @@ def _is_in_the_background(tokens: Sequence[str], mention: Mention, acts: Set[str
     return bool(acts and told) and not any(v.values & acts for v in told)
 
 
-def forms_of_look(words: str) -> list[tuple[str, ...]]:
+@lru_cache(maxsize=1024)
+def forms_of_look(words: str) -> tuple[tuple[str, ...], ...]:
     """The words for a person and others of the same sense: `red shirt`, `red top`; `brown hair`, `brown haired`."""
     *colour, worn = answer_tokens(normalise_answer(words))
     others = RULE_FILE.phrases[worn] if colour and worn in _WORN else (worn,)
-    return [(*colour, *other.split()) for other in others]
+    return tuple((*colour, *other.split()) for other in others)
 
 
 _WORN: Final = frozenset({"shirt", "trousers", "hair"})

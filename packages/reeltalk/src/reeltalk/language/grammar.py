@@ -103,11 +103,13 @@ def surface_forms(
         if own == SPLITS[0]:
             given += list(enumerate(more, start=len(cores)))
         for number, core in given:
-            derived = [form for form in _derive(f"{kind}/{part}/{number}", core, own) if bare(form.text) not in taken]
+            derived = [
+                form for form in _derive(f"{kind}/{part}/{number}", core, own) if bare_form(form.text) not in taken
+            ]
             for form in derived:
-                if bare(form.text) not in taken:
+                if bare_form(form.text) not in taken:
                     found.append(form)
-                    taken.add(bare(form.text))
+                    taken.add(bare_form(form.text))
         if own == split:
             return tuple(found)
     raise ValueError(f"{split!r} is no split: {', '.join(SPLITS)}")
@@ -118,7 +120,7 @@ def split_of_form(number: int) -> str:
     return {2: "dev", 3: "test"}.get(number % 4, "train")
 
 
-def bare(text: str) -> str:
+def bare_form(text: str) -> str:
     """A form without punctuation, and with one slot for all words that mean the person."""
     text = re.sub(r"\{(?:he2?|him|his)\}", "{he}", text.lower())
     return re.sub(r"[^a-z{}_0-9 ]", "", text).strip()

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import dataclasses
 import json
+import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -122,7 +123,7 @@ class ModelClient:
             BudgetError: A limit would be passed.
         """
         if self.breaker.is_untried:
-            await asyncio.to_thread(self.breaker.check)
+            await _in_daemon(self.breaker.check)
         self.breaker.check()
         if self._closed:
             raise ModelError("the model was closed before it gave a reply")
@@ -204,6 +205,26 @@ async def send_within(
                 budget.settle(reserved, sent.prompt_tokens, sent.completion_tokens, reached=sent.reached)
         if not isinstance(sent.error, LearnedError):
             return sent
+
+
+async def _in_daemon(check: Callable[[], None]) -> None:
+    """As `asyncio.to_thread`, in a thread that no end of a command waits for: a server may take minutes."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    raised = list[Exception]()
+
+    def work() -> None:
+        try:
+            check()
+        except Exception as error:
+            raised.append(error)
+        # The loop may be gone by now.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(ended.set)
+
+    threading.Thread(target=work, name="preflight", daemon=True).start()
+    await ended.wait()
+    for error in raised:
+        raise error
 
 
 async def _with_pictures(message: Message, picture: Picture) -> Message:

@@ -17,10 +17,10 @@ Floats = NDArray[np.float64]
 Coefficient = Literal["kendall", "spearman", "pearson"]
 
 COEFFICIENTS: Final[tuple[Coefficient, ...]] = ("kendall", "spearman", "pearson")
-FEWEST: Final = 3
+FEWEST_ITEMS: Final = 3
 """Any two points lie on a line."""
 TOO_FEW: Final = "fewer than three items"
-CONSTANT: Final = "{side} {verb} the same of all items, so there is no correlation"
+CONSTANT_SIDE: Final = "{side} {verb} the same of all items, so there is no correlation"
 _BLOCK: Final = 512
 
 
@@ -48,7 +48,7 @@ def correlation(kind: Coefficient, x: Floats, y: Floats) -> tuple[float | None, 
 
         value = float({"kendall": stats.kendalltau, "pearson": stats.pearsonr}[kind](x, y).statistic)
     # SciPy may treat values as constant that differ in the last digit only.
-    return (value, None) if np.isfinite(value) else (None, CONSTANT.format(side="one of the two", verb="says"))
+    return (value, None) if np.isfinite(value) else (None, CONSTANT_SIDE.format(side="one of the two", verb="says"))
 
 
 def undefined_reason(x: Floats, y: Floats, *, names: tuple[str, str] = ("the first", "the second")) -> str | None:
@@ -59,11 +59,11 @@ def undefined_reason(x: Floats, y: Floats, *, names: tuple[str, str] = ("the fir
         y: (N,) values.
         names: Names of the two, for the reason.
     """
-    if len(x) < FEWEST:
+    if len(x) < FEWEST_ITEMS:
         return TOO_FEW
     for values, name in ((x, names[0]), (y, names[1])):
         if np.ptp(values) == 0:
-            return CONSTANT.format(side=name, verb="says")
+            return CONSTANT_SIDE.format(side=name, verb="says")
     return None
 
 

@@ -20,11 +20,11 @@ CANARY: Final = "canary."
 """Prefix of the gates that hold what a judge made of one kind of change; the unit is the judge."""
 FEWEST_PAIRS: Final = 6
 """Pairs below which nobody can tell a judge from chance: a coin gets six of six right once in 64 times."""
-CHANCE: Final = 0.02
+CHANCE_LEVEL: Final = 0.02
 """A judge is told from chance if a coin would do as well as often as this at most."""
-FLOOR: Final = 0.4
+LEAST_REFUSED: Final = 0.4
 """Least share that a judge must refuse of the changed turns whose original it passes."""
-READS: Final = {"chains": "turns of chains", "dialogues": "rounds of dialogues", "gates": "pairs of answers"}
+READ_BY: Final = {"chains": "turns of chains", "dialogues": "rounds of dialogues", "gates": "pairs of answers"}
 """What a judge reads in a step."""
 STEPS_OF: Final = {
     **dict.fromkeys(("verified", "faults"), ("chains", "dialogues")),
@@ -105,12 +105,12 @@ class JudgeRate:
             return "it refuses everything"
         if not pairs.told + pairs.turned:
             return "it says the same of a changed turn and of its original"
-        if pairs.told < FLOOR * (pairs.told + pairs.missed):
+        if pairs.told < LEAST_REFUSED * (pairs.told + pairs.missed):
             return (
                 f"it refuses {pairs.told} of the {pairs.told + pairs.missed} changed turns whose original it passes, "
-                f"less than {FLOOR:.0%}"
+                f"less than {LEAST_REFUSED:.0%}"
             )
-        if _chance(pairs.told, pairs.turned) > CHANCE:
+        if _chance(pairs.told, pairs.turned) > CHANCE_LEVEL:
             return (
                 f"a coin would do as well: it refuses the changed turn of {pairs.told} pairs and the original of "
                 f"{pairs.turned}"
@@ -168,7 +168,7 @@ HEADINGS: Final = ("Judge", "Reads", "Refused of turns changed to be wrong", "Re
 def rate_cells(rate: JudgeRate) -> tuple[str, ...]:
     """The cells of a judge under `HEADINGS`."""
     pairs = rate.pairs
-    return rate.judge, READS.get(rate.step, rate.step), format_rate(pairs.detected), format_rate(pairs.alarms)
+    return rate.judge, READ_BY.get(rate.step, rate.step), format_rate(pairs.detected), format_rate(pairs.alarms)
 
 
 def rate_table(rate: JudgeRate) -> str:
@@ -197,7 +197,7 @@ def rate_sentences(rates: Sequence[JudgeRate], judges: Sequence[str]) -> Iterato
         ]
         few += f"; least of {'; '.join(overlooked)}" if overlooked else ""
         yield (
-            f"The judge {rate.judge}, {READS.get(rate.step, rate.step)}: it refused {format_rate(pairs.detected)} of "
+            f"The judge {rate.judge}, {READ_BY.get(rate.step, rate.step)}: it refused {format_rate(pairs.detected)} of "
             f"what was changed to be wrong, and {format_rate(pairs.alarms)} of the same unchanged{few}."
         )
     if missing := [name for name in judges if name not in {rate.judge for rate in rates}]:

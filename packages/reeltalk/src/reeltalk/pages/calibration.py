@@ -208,7 +208,7 @@ def _reasons(rows: Sequence[CorrectedMean]) -> list[tuple[list[str], str]]:
 def _interval(found: Statistic | None) -> str:
     if found is None or found.value is None:
         return "–"
-    return statistic(found) + (f" [{found.low:.3f}, {found.high:.3f}]" if found.low is not None else "")
+    return format_statistic(found) + (f" [{found.low:.3f}, {found.high:.3f}]" if found.low is not None else "")
 
 
 def _values(
@@ -225,14 +225,14 @@ def _values(
         "fewest_videos": FEWEST_VIDEOS,
         "reasons": _reasons,
         "traits": TRAITS,
-        "statistic": statistic,
+        "statistic": format_statistic,
     }
 
 
 RHO: Final = "Spearman's rho"
 
 
-def statistic(found: Statistic | None) -> str:
+def format_statistic(found: Statistic | None) -> str:
     """A correlation or agreement with three digits; a dash if there is none."""
     return "–" if found is None or found.value is None else f"{found.value:.3f}"
 

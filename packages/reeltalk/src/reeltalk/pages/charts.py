@@ -19,8 +19,8 @@ from importlib.resources import files
 from typing import Any, Final
 
 from reeltalk.analysis.columns import split_model_name
-from reeltalk.analysis.estimates import FEW, Estimate, on_display_scale
-from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.estimates import FEW_TURNS, Estimate, on_display_scale
+from reeltalk.analysis.leaderboard import model_letter
 from reeltalk.analysis.values import format_value
 from reeltalk.schema.runs import CurvePoint, GroupRow, SummaryRow
 from reeltalk.schema.texts import escape_html, printable
@@ -97,7 +97,7 @@ class Mark:
     @property
     def label(self) -> str:
         """Letter and name, without the hash of weights: names stand in every chart, and there is little room."""
-        return printable(f"{key_of(self.index)} {split_model_name(self.name).title}")
+        return printable(f"{model_letter(self.index)} {split_model_name(self.name).title}")
 
 
 @dataclass(frozen=True)
@@ -381,7 +381,7 @@ def line_chart(
     axis: str,
     values: str,
     names: Mapping[int, str] | None = None,
-    few: int = FEW,
+    few: int = FEW_TURNS,
 ) -> str:
     """A line for each model with its interval as a band, over turns, seconds, or the values of a setting.
 
@@ -499,7 +499,9 @@ def radar_chart(marks: Sequence[Mark], axes: Mapping[str, str], *, title: str, v
     top = next(ring for ring in RINGS if ring >= min(largest, RINGS[-1]))
     beyond = dict.fromkeys(mark.label for mark, value in given if value > top)
     marks = [mark for mark, value in given if value <= top]
-    known = {(mark.label, mark.row): (mark.value, row) for mark, row in zip(marks, _rows(marks, FEW), strict=True)}
+    known = {
+        (mark.label, mark.row): (mark.value, row) for mark, row in zip(marks, _rows(marks, FEW_TURNS), strict=True)
+    }
     styles = _Styles(marks, {"offset": 44})
     angles = {name: 2 * math.pi * place / len(axes) for place, name in enumerate(axes)}
 

@@ -22,7 +22,7 @@ LEAK: Final = "leak."
 VERIFIED: Final = "verified"
 """Gate of a reference answer, draft or caption that a judge compares with the video: passed if the video supports it,
 flagged if the judge cannot tell, dropped or replaced if the video contradicts it, unchecked without a judge."""
-ELSEWHERE: Final = "elsewhere"
+ELSEWHERE_KEY: Final = "elsewhere"
 """Key in the `extra` of a result of `verified` that is flagged since the judge names a moment outside the evidence."""
 FAULTS: Final = "faults"
 """Gate of the other faults that a judge finds in a draft, one result for each fault."""
@@ -58,7 +58,7 @@ class GateOutcome(StrEnum):
     """The check could not be made."""
 
 
-GONE: Final = frozenset({GateOutcome.DROPPED, GateOutcome.REPLACED, GateOutcome.UNWRITTEN})
+GONE_OUTCOMES: Final = frozenset({GateOutcome.DROPPED, GateOutcome.REPLACED, GateOutcome.UNWRITTEN})
 """Outcomes of units that are in no table."""
 
 

@@ -36,10 +36,10 @@ LANGUAGE: Final = "language"
 """The vocabulary of a turn's `labels` for its language."""
 LANDING: Final = "landing"
 """The gate of links: whether a walk can land at their targets."""
-ASKED: Final = "asked"
+ASKED_KEY: Final = "asked"
 """Key of such a gate's `extra`: whether each entrance stands, by its signature."""
 BEFORE: Final = "it did not stand when the benchmark's own paths were drawn"
-ANYWAY: Final = "it leads where a walk goes anyway"
+LEADS_ANYWAY: Final = "it leads where a walk goes anyway"
 """The reason against a link from a chain's last turn to the first of the next in its own wording."""
 ACCEPTED: Final = "accepted"
 """Key of a rewrite's `extra`: true if people accepted it, so that paths along its linkage use it."""
@@ -98,7 +98,7 @@ class Landing:
             outcome=outcome,
             reason=self.standing.reason,
             raw=self.standing.raw,
-            extra={"source": [*self.link.source], "target": [*self.link.target], ASKED: dict(self.asked), **said},
+            extra={"source": [*self.link.source], "target": [*self.link.target], ASKED_KEY: dict(self.asked), **said},
         )
 
 
@@ -190,7 +190,7 @@ def find_landings(chains: Sequence[QAChain], links: Sequence[TurnLink], decide: 
             landing, index = landed[link.source, link.target], link.target[1]
             if landing.jump and landing.jump.turn is None and index == 0 and onward.get(name) == link.target[0]:
                 if link.source[1] == len(by_id[name].turns) - 1:
-                    landing = Landing(link, None, EntranceVerdict(False, ANYWAY))
+                    landing = Landing(link, None, EntranceVerdict(False, LEADS_ANYWAY))
             found.append(landing)
             if landing.jump is not None:
                 reached[link.target].append(landing.jump)
@@ -206,7 +206,7 @@ def recorded_verdicts(gates: Iterable[GateResult]) -> Decide:
     known: dict[str, bool] = {}
     for gate in gates:
         if gate.gate.endswith(f":{LANDING}"):
-            known |= gate.extra.get(ASKED, {})
+            known |= gate.extra.get(ASKED_KEY, {})
 
     def verdict(entered: Entrance) -> EntranceVerdict:
         stands = known.get(entered.signature)

@@ -15,14 +15,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from reeltalk.schema.texts import code_point, refused_in_name
 
 LONGEST_NAME: Final = 512
-KEPT_NAMES: Final = 4096
+CACHED_NAMES: Final = 4096
 """Names whose check is kept, since the rows of a table repeat them."""
 
 Json = Any
 """A JSON value. Not pydantic's `JsonValue`, whose validation of every value is slow."""
 
 
-@lru_cache(KEPT_NAMES)
+@lru_cache(CACHED_NAMES)
 def check_one_line(text: str) -> str:
     """Return the text if it can be a name.
 

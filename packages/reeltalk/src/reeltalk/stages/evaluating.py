@@ -34,7 +34,7 @@ from reeltalk.judge.judge import UnitKey
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.metrics.selection import select_turns
 from reeltalk.metrics.uncertainty import wilson
-from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.progress import Progress, Tell, ignore_progress, ignore_sentences
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.paths import WALK, PathStatistics
 from reeltalk.schema.runs import CONTROLS, JUMPS, SELECTED, Control
@@ -72,8 +72,8 @@ def evaluate(
     train: Benchmark | None = None,
     overwrite: bool = False,
     delete_replies: bool = False,
-    progress: Progress = unseen,
-    tell: Tell = silent,
+    progress: Progress = ignore_progress,
+    tell: Tell = ignore_sentences,
     **settings: Any,
 ) -> RunReport:
     """Play a benchmark's dialogues to a model, judge the answers, and write a run.
@@ -391,7 +391,7 @@ def play_scripts(
     null_sample: frozenset[UnitKey],
     stops_unread: bool,
     progress: Progress,
-    tell: Tell = silent,
+    tell: Tell = ignore_sentences,
 ) -> Collected:
     """Play scripts and judge their answers, in this process.
 

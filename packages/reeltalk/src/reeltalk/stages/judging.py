@@ -24,7 +24,7 @@ from reeltalk.judge.judge import NULL_MODEL
 from reeltalk.judge.reference_checks import replace_answers
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, ReplyStore
-from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.progress import Progress, Tell, ignore_progress, ignore_sentences
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn
 from reeltalk.schema.runs import CONTROLS, ModelInfo
 from reeltalk.schema.settings import check_counts
@@ -274,8 +274,8 @@ def judge(
     beside: Sequence[str] = (),
     overwrite: bool = False,
     delete_replies: bool = False,
-    progress: Progress = unseen,
-    tell: Tell = silent,
+    progress: Progress = ignore_progress,
+    tell: Tell = ignore_sentences,
 ) -> RunReport:
     """Judge existing answers and write a run.
 

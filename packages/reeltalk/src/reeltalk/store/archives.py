@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from reeltalk.errors import InputError
-from reeltalk.schema.texts import path_problem, twins
+from reeltalk.schema.texts import equal_names, path_problem
 from reeltalk.store.documents import decode_text
 from reeltalk.store.foreign import open_file
 
@@ -111,7 +111,7 @@ def _checked(path: Path, members: list[zipfile.ZipInfo], size_bytes: int) -> lis
     if len(set(names)) < len(names):
         doubled = next(name for index, name in enumerate(names) if name in names[:index])
         raise InputError("a member appears twice", file=path, value=doubled, hint=_AGAIN)
-    for group in twins(names):
+    for group in equal_names(names):
         problem = f"two members differ only in case or in invisible characters: {group[0]!r} and {group[1]!r}"
         raise InputError(problem, file=path, hint="rename one of them")
     end = 0

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 LARGEST_TEXT_BYTES: Final = 1 << 30
 """Largest text or JSON file, since it is read into memory."""
-REMOVE: Final = "remove it from the file, and run the command again"
+REMOVE_HINT: Final = "remove it from the file, and run the command again"
 NO_LIST: Final = "not a list of objects"
 DEEPEST: Final = 64
 """Deepest nesting; beyond it, parsers and serialisers fail without naming a place."""
@@ -104,7 +104,7 @@ def check_text(text: str, *, file: Path | str, line: int = 1) -> None:
             f"holds the control character {code_point(found)}",
             line + text.count("\n", 0, text.index(found)),
         )
-        raise InputError(problem, file=file, line=line, hint="convert it to UTF-8" if found == "\0" else REMOVE)
+        raise InputError(problem, file=file, line=line, hint="convert it to UTF-8" if found == "\0" else REMOVE_HINT)
 
 
 def read_json(path: Path) -> Json:
@@ -288,7 +288,7 @@ def refuse_characters(text: str, place: str, *, file: Path | str, line: int | No
             of writing or turns it without an end, or a lone surrogate.
     """
     if found := control_refusal(text) if own else refusal(text):
-        raise InputError(found, file=file, line=line, place=place, hint=REMOVE)
+        raise InputError(found, file=file, line=line, place=place, hint=REMOVE_HINT)
     try:
         text.encode()
     except UnicodeEncodeError:

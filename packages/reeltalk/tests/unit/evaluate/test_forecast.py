@@ -11,7 +11,7 @@ import pytest
 from scripted_server import Body, serve, words
 
 from reeltalk.evaluation.dry_run import (
-    WITHIN,
+    TOKEN_ERROR,
     CountingModel,
     EvaluationForecast,
     StandIn,
@@ -161,7 +161,7 @@ def test_answers_and_judgings_are_as_many_as_forecast_and_tokens_about_so(
     # The path's turns are asked in the words of the chain's.
     assert (found.answers.calls, found.answers.repeated) == (18, 3)
     tokens = sum(line.tokens_in + line.tokens_out for line in found.lines)
-    assert tokens == pytest.approx(server.tokens, rel=WITHIN)
+    assert tokens == pytest.approx(server.tokens, rel=TOKEN_ERROR)
 
 
 def test_a_protocol_without_a_model_asks_nothing(content: Content) -> None:

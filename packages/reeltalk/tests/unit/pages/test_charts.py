@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import altair
 import pytest
 
-from reeltalk.analysis.estimates import FEW, Estimate
+from reeltalk.analysis.estimates import FEW_TURNS, Estimate
 from reeltalk.pages import charts
 from reeltalk.pages.charts import (
     DASHES,
@@ -280,7 +280,7 @@ class TestIntervals:
 
 class TestLines:
     def test_points_on_few_turns_are_faded_and_not_joined(self) -> None:
-        marks = line((1, estimate(0.5)), (2, estimate(0.4)), (3, estimate(0.1, n=FEW - 1)))
+        marks = line((1, estimate(0.5)), (2, estimate(0.4)), (3, estimate(0.1, n=FEW_TURNS - 1)))
         svg = line_chart(marks, title="t", axis="turn", values="v", names={})
         assert joined(svg) == [2]
         assert [one.get("opacity") for one in markers(svg)] == ["1", "1", "0.35"]

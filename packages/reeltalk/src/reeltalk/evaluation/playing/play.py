@@ -247,7 +247,7 @@ async def play_script(
             a wrong answer and the benchmark has none.
     """
     history: list[HistoryTurn] = []
-    asked = asked_steps(script, settings)
+    asked = steps_to_ask(script, settings)
     tells_times = does_tell_times(script, settings)
     for index, step in enumerate(script.steps):
         frames, new_frames = source.at(index)
@@ -334,7 +334,7 @@ def _without_thoughts(response: Response) -> Response:
     return dataclasses.replace(response, text=without_thoughts(response.text))
 
 
-def asked_steps(script: Script, settings: PlaySettings) -> tuple[bool, ...]:
+def steps_to_ask(script: Script, settings: PlaySettings) -> tuple[bool, ...]:
     """Whether each step of a script is asked.
 
     A turn that is not scored is asked if all of the history is to be the model's own and a scored turn comes after it.
