@@ -79,7 +79,7 @@ SAVED: Final = [
 ]
 DETECT: Final = """
 import json, sys, scenedetect
-scenes = scenedetect.detect(sys.argv[1], scenedetect.ContentDetector())
+scenes = scenedetect.detect(sys.argv[1], scenedetect.ContentDetector(min_scene_len=0.6))
 open(sys.argv[2], "w").write(json.dumps([start.frame_num for start, _ in scenes[1:]]))
 """
 INSPECT_TASK: Final = """
@@ -282,6 +282,7 @@ async def let_work(address: str, seconds: float, people: int, tasks: Iterator[in
     names = [] if tasks else [f"annotator-{number:03d}" for number in range(1, people + 1)]
     annotators = [review_team.Annotator(team, name) for name in names]
     for annotator in annotators:
+        annotator.keys = time.monotonic_ns()
         await annotator.sign_in()
     team.measuring, team.end = True, time.monotonic() + seconds
     work = [save_in_label_studio(team, tasks, THINK_S[people]) for _ in range(people)] if tasks else []
