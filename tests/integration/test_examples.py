@@ -308,9 +308,8 @@ def test_demo_builds_a_household_of_any_size(tmp_path: Path, capsys: pytest.Capt
     assert len(list((tmp_path / "little" / "runs").glob("*/run.json"))) == 2
 
 
-def test_a_mini_is_trained_and_exported(filmed_household: Path, tmp_path: Path, full: bool) -> None:
-    if not full:
-        pytest.skip("full counts: make test-full")
+@pytest.mark.slow
+def test_a_mini_is_trained_and_exported(filmed_household: Path, tmp_path: Path) -> None:
     if find_spec("torch") is None:
         pytest.skip("training needs torch")
     said = example_alone("train_mini", filmed_household, tmp_path / "mini", 3, 0.0001)

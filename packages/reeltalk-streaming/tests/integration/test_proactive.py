@@ -266,7 +266,7 @@ def test_a_chat_model_is_polled_and_its_replies_are_kept(
     assert "prompt:proactive-poll.v2#" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("unread", "code"), [(1, 0), (5, 1), (20, 1)])
+@pytest.mark.parametrize(("unread", "code"), [(1, 0), (5, 1), pytest.param(20, 1, marks=pytest.mark.slow)])
 def test_replies_that_cannot_be_read_are_counted_and_too_many_fail_the_play(
     unread: int, code: int, filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

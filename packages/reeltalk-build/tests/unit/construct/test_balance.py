@@ -80,6 +80,7 @@ def test_targets_come_from_a_file(tmp_path: Path) -> None:
         ("[vdact]\nquestion_type = 3", "a table of shares"),
         ("[other]\nx = 1", "no target shares"),
         ("[", "not TOML"),
+        ("a = " + "9" * 5000, "not TOML"),
     ],
 )
 def test_a_file_that_gives_no_targets_is_refused(tmp_path: Path, text: str, problem: str) -> None:

@@ -38,7 +38,9 @@ from reeltalk_household.world.shots import on_camera
 from reeltalk_household.world.simulation import carry_out_command, take_effect
 from reeltalk_household.world.situation import CannotError, Command, ProgramStep, initial_situation
 
-SMALL = FilmSettings(scenarios=3, houses=3, seed=5, width_px=320, fps=2, max_duration_s=75, boxes_fps=2)
+SMALL = FilmSettings(
+    scenarios=3, houses=3, seed=5, width_px=320, fps=2, min_duration_s=30, max_duration_s=50, boxes_fps=2
+)
 
 
 RELEASED_PREDICATES = frozenset(
@@ -160,7 +162,7 @@ def test_a_filmed_benchmark_is_valid_and_whole(filmed: Path) -> None:
         splits.setdefault(video.extra["house"], set()).add(video.split or "")
         assert video.sha256 is not None
         assert video.duration_s is not None
-        assert 60 <= video.duration_s <= 75
+        assert 30 <= video.duration_s <= 50
         with open_video(benchmark.media.path(video.sha256)) as source:
             count = 0
             while (frame := source.next_frame()) is not None:
@@ -327,7 +329,8 @@ def test_planning_again_finds_every_outcome_without_an_event(
     planned: list[tuple[FilmPlan, list[PlayedScene]]],
 ) -> None:
     happens, places = Counter[str](), 0
-    for made, scenes in planned[:: 2 if len(planned) > 100 else 1]:
+    is_full = len(planned) > 100
+    for made, scenes in planned[::2]:
         house = made.built()
         for scene in scenes:
             end = scene.steps[-1].after
@@ -342,8 +345,8 @@ def test_planning_again_finds_every_outcome_without_an_event(
                     state = end.things[row.name]
                     assert row.outcome != f"{'inside' if state.inside else 'on'} {state.support}"
                     places += 1
-    assert happens["no"] > happens["yes"] > 10
-    assert places > 10
+    assert happens["no"] > happens["yes"] > (10 if is_full else 5)
+    assert places > (10 if is_full else 5)
 
 
 def test_a_part_of_a_scene_tells_the_outcomes_of_the_whole() -> None:
@@ -396,8 +399,15 @@ def test_without_an_event_neither_what_it_caused_nor_what_needs_it_happens() -> 
     ],
 )
 def test_wrong_settings_are_one_sentence(
-    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    full: bool,
 ) -> None:
+    if not full:
+        monkeypatch.setattr("reeltalk_household.world.film.FILM_ATTEMPTS", 2)
     assert run(["world", "film", *options, "--into", str(tmp_path / "bench")]) == 2
     error = capsys.readouterr().err
     assert message in error

@@ -290,6 +290,7 @@ def test_a_full_disk_loses_the_change_that_was_refused_and_no_other(tmp_path: Pa
     database.close()
 
 
+@pytest.mark.slow
 def test_a_database_that_cannot_hold_all_texts_is_refused(new_postgres: Callable[[], str]) -> None:
     if "REELTALK_POSTGRES" in os.environ:
         pytest.skip("makes a cluster of its own")
@@ -300,6 +301,7 @@ def test_a_database_that_cannot_hold_all_texts_is_refused(new_postgres: Callable
         database.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_is_said_and_its_return_is_used(new_postgres: Callable[[], str]) -> None:
     if "REELTALK_POSTGRES" in os.environ:
         pytest.skip("makes a cluster of its own")

@@ -148,7 +148,8 @@ class ServedModel:
     async def _reply(self, key: str, messages: Sequence[Message], schema: dict[str, Json] | None, sample: int) -> Reply:
         kept = self.store.get(key)
         if kept is None:
-            return self.store.put(key, await self.client.ask(messages, schema=schema, sample=sample))
+            reply = await self.client.ask(messages, schema=schema, sample=sample)
+            return reply if reply.refused else self.store.put(key, reply)
         self.client.breaker.record_kept()
         return kept
 

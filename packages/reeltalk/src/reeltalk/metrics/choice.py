@@ -81,7 +81,7 @@ def read_choice(answer: str, options: tuple[str, ...], question: str = "") -> Ch
         options: The texts of the options, in the order in which they were shown under the letters A, B, C and so on.
         question: The question, whose words do not tell options apart.
     """
-    answer = shortened(answer)
+    answer, options = shortened(answer), tuple(map(shortened, options))
     begun = _forms()["goes_on"].search(answer)
     if begun is not None and (first := read_choice(answer[: begun.start()], options, question)).option is not None:
         return first
