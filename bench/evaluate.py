@@ -97,7 +97,6 @@ def cpu_of_a_call(load: Load, folder: Path, server: ChatServer, rounds: int) -> 
         "reeltalk over bare": ms["reeltalk"] / ms["bare"],
         "beyond bare, CPU ms a call": statistics.median(beyond) / load.calls * 1e3,
         "peak RSS, MB": max(took.peak_rss_mb for took in spent["reeltalk"]),
-        "log of 1,000 calls, MB": spent["reeltalk"][0].log_bytes / load.calls / 1e3,
         "a request, KB": next(iter(sent))[1] / load.calls / 1e3,
     }
 

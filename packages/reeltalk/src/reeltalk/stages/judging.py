@@ -447,15 +447,14 @@ class _Judgement:
                 judging, self.judge_model, limits, store, self.budget, tell=self.tell, benchmark=read.benchmark
             ) as judging_setup,
         ):
-            folder.clear_logs()
             evaluation = EvaluationRunner(
-                folder.logs,
+                folder.work,
                 judging_setup,
                 background_of(content, judging) if content is not None else None,
                 at_a_time=limits.connections,
                 progress=progress,
                 useless=UselessReplies(self.tell, stops=limits.preflight, same_stops=False),
-            ).judge(units, metadata={"sources": list(map(str, read.paths))})
+            ).judge(units)
             # The tables need the memory.
             del asked, units
             return finish(
