@@ -107,7 +107,7 @@ def _descriptions(described: Callable[..., Any]) -> dict[tuple[str, ...], Parame
     return {} if isinstance(described, type) else extract_docstring_help(described)
 
 
-_collection.extract_docstring_help = _descriptions
+vars(_collection).update(extract_docstring_help=_descriptions)
 
 
 def _first_options(name: str) -> tuple[str, ...]:

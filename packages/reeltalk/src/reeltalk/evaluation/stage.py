@@ -422,11 +422,7 @@ class EvaluationRunner:
         return of_script
 
     def _refuse_unread(self, judge: Judge, units: Sequence[JudgeUnit], rows: Sequence[JudgedScore]) -> None:
-        """Stop a run of which most of the first answers cannot be read.
-
-        Raises:
-            UnusableError: More than half of the first `FIRST_READ` answers name no value or option.
-        """
+        """Stop a run of which most of the first answers cannot be read."""
         if not self._stops_unread or self._read >= FIRST_READ or not isinstance(judge, TurnJudge):
             return
         texts = {(unit.id, turn.turn_index): turn.text for unit in units for turn in unit.turns}
