@@ -23,7 +23,6 @@ from reeltalk.metrics.judge_rates import (
     rate_cells,
     rate_sentences,
 )
-from reeltalk.metrics.text_bias import TextBias, text_bias_card, text_biases
 from reeltalk.metrics.tracked_things import SupportedTurn, TrackedShares, compare_with_tracks, supported_turn
 from reeltalk.metrics.turn_sheet import (
     ReadSheet,
@@ -327,8 +326,6 @@ class Quality:
     gone: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Results about drafts that are gone, by gate and outcome."""
     classes: list[ClassQuality] = field(default_factory=list)
-    text: list[TextBias] = field(default_factory=list)
-    """What the text alone gives away, by kind of question, if it was measured."""
     writers: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     rates: list[JudgeRate] = field(default_factory=list)
@@ -438,7 +435,6 @@ def measure_quality(
         ClassQuality(str(name).replace("_", " "), len(own), _share(own, "passed"), _share(own, "supported"))
         for (name,), own in classes.sort("class", maintain_order=True).group_by("class", maintain_order=True)
     ]
-    found.text = text_biases(gates)
     found.read = measure_sheet(verdicts, read, refused) if verdicts else None
     found.identical = tuple(said.identical({video.id: film_key(video) for video in videos}))
     if sightings is not None and supported:
@@ -636,4 +632,4 @@ def quality_card(found: Quality) -> list[str]:
         "Intervals are 95 %, clustered by video. Turns that contradict the video ",
     ]
     lines[-1] += "are gone; releases and exports leave out flagged ones, too, unless they say otherwise."
-    return [*lines, "", *text_bias_card(found.text)]
+    return [*lines, ""]

@@ -148,16 +148,15 @@ def write_benchmark_report(benchmark: Benchmark, folder: Path) -> Path:
     return folder / "index.html"
 
 
-def environment_of(benchmark: Benchmark, first: str | None = None, packages: Sequence[str] = ()) -> Environment:
+def environment_of(benchmark: Benchmark, first: str | None = None) -> Environment:
     """The templates, with the navigation of a benchmark's site on all pages.
 
     Args:
         benchmark: The benchmark of the site.
         first: The page that is its `index.html`, if that is not an overview.
-        packages: Other packages with templates.
     """
     others = [page for page in BENCHMARK_PAGES if page.applies(benchmark) and page.file != first]
-    environment = make_environment(*packages)
+    environment = make_environment()
     if others:
         named = [("Overview", "index.html"), *((page.title, page.file) for page in others)]
         environment.globals["pages"] = [{"title": title, "file": file, "more": False} for title, file in named]
