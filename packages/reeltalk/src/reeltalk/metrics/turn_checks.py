@@ -5,7 +5,7 @@ neither passed nor failed, and is counted apart.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, islice
@@ -23,7 +23,6 @@ from reeltalk.metrics.judge_rates import (
     rate_cells,
     rate_sentences,
 )
-from reeltalk.metrics.tracked_things import SupportedTurn, TrackedShares, compare_with_tracks, supported_turn
 from reeltalk.metrics.turn_sheet import (
     ReadSheet,
     SheetTurn,
@@ -48,7 +47,6 @@ from reeltalk.schema.gates import (
     GateOutcome,
     GateResult,
 )
-from reeltalk.schema.knowledge import Sighting
 from reeltalk.schema.media import Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
@@ -330,8 +328,6 @@ class Quality:
     judges: tuple[str, ...] = ()
     rates: list[JudgeRate] = field(default_factory=list)
     """What each judge made of turns that were changed to be wrong."""
-    tracked: TrackedShares | None = None
-    """How often tracked objects bear out what judges say, if there are any."""
     constant: tuple[str, ...] = ()
     """What models say of everything alike, in sentences."""
     own_judges: tuple[str, ...] = ()
@@ -359,7 +355,6 @@ def measure_quality(
     videos: Iterable[Video] = (),
     read: Iterable[SheetTurn] = (),
     linkages: Iterable[Linkage] = (),
-    sightings: Callable[[], Mapping[str, Sequence[Sighting]]] | None = None,
 ) -> Quality:
     """Count how far turns were checked, with intervals clustered by video. Of a turn, some bytes are kept.
 
@@ -370,14 +365,12 @@ def measure_quality(
         videos: Its videos; of those that look alike, chains may say the same.
         read: Its turns in their places, which are gone through if people filled in sheets about some.
         linkages: Its links, of which a model may say the same of all.
-        sightings: Opens its tracked objects by video, with which judges' words are compared; None if there are none.
     """
     import polars as pl
 
     found, about = Quality(results=len(gates)), dict[str, str]()
     reasons: dict[str, Counter[str]] = {check.name: Counter() for check in CHECKS}
     said, writers, constant = SaidTexts(), set[str](), ConstantReplies()
-    supported: list[SupportedTurn] = []
     verdicts = [gate for gate in gates if is_verdict(gate)]
     refused: dict[tuple[str, int], bool] = {}
 
@@ -391,9 +384,7 @@ def measure_quality(
     def counted() -> Iterator[CheckedTurn]:
         for turn in checked_turns(noted(), gates):
             about[turn.unit_id] = turn.video_id
-            constant.add_turn(turn.turn, verified := turn.result("verified"))
-            if sightings is not None and (one := supported_turn(turn.video_id, turn.turn, verified)) is not None:
-                supported.append(one)
+            constant.add_turn(turn.turn, turn.result("verified"))
             found.faults.update(turn.faults)
             if verdicts and turn.made:
                 refused[turn.unit_id, turn.index] = bool(turn.flags)
@@ -437,8 +428,6 @@ def measure_quality(
     ]
     found.read = measure_sheet(verdicts, read, refused) if verdicts else None
     found.identical = tuple(said.identical({video.id: film_key(video) for video in videos}))
-    if sightings is not None and supported:
-        found.tracked = compare_with_tracks(supported, sightings())
     constant.add_links(linkages)
     found.constant = tuple(constant.sentences())
     found.writers = tuple(sorted(writers))
@@ -474,7 +463,6 @@ def content_quality(content: Content) -> Quality:
         content.videos,
         sheet_turns(content.chains, content.dialogues, content.paths),
         content.linkages,
-        (lambda: rows_by(content.sightings, "video_id")) if content.sightings else None,
     )
 
 
@@ -571,8 +559,6 @@ def quality_sentences(found: Quality) -> Iterator[str]:
             f"Not verified: {elsewhere:,} of {found.turns:,} turns that a judge supports by a moment outside the "
             "stated evidence, or outside what it was shown."
         )
-    if found.tracked is not None:
-        yield from found.tracked.sentences()
     yield from found.constant
     if found.by_graph:
         yield "A graph wrote the answers. Each was found again in the graph before it was written."
