@@ -203,7 +203,7 @@ def judging(load: Load, limit: int | None, folder: Path) -> dict[str, float]:
         judge = NotingJudge()
         for part in given:
             setup = JudgingSetup(settings, create_judges(settings), judge)
-            EvaluationRunner(folder / "judged", setup, about, at_a_time=AT_A_TIME).judge(part, metadata={})
+            EvaluationRunner(folder / "judged", setup, about, at_a_time=AT_A_TIME).judge(part)
         prompts[order] = [prompt_tokens(body(messages)["messages"])[0] for messages in judge.asked]
     ours, before = (prompts[order] for order in ORDERS)
     if sorted(ours) != sorted(before):

@@ -234,6 +234,7 @@ def test_results_pages_show_measured_figures_and_tables_have_all(site: Path) -> 
         assert len(list(csv.DictReader(file))) == len(report_replays.read_reports())
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_search_page_finds_by_typing_and_by_its_address(site: Path, browser: Browser) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 800})

@@ -18,7 +18,6 @@ def graph_numbers(benchmark: Benchmark, videos: Iterable[str]) -> GraphNumbers:
 
     Args:
         benchmark: A benchmark whose clips have graphs.
-        videos: Its videos.
 
     Raises:
         InputError: A graph is damaged.
@@ -67,7 +66,7 @@ def print_counts(source: Path, opened: Benchmark | None, scenarios: Path | None)
         joined = scenario_graphs(read_scenarios(scenarios), known, file=scenarios) if scenarios is not None else {}
         found = _counted(joined.values(), known.values())
     print(f"{'Table 4, means':<16}{'activity':>12}{'VDAct':>12}{'scenario':>12}{'VDAct':>12}")
-    for n, name in enumerate(st.ROWS):
+    for n, name in enumerate(st.STATISTICS_ROWS):
         there = format_count(found.scenario.values[n] if found.scenario else None)
         print(
             f"{name:<16}{found.activity.values[n]:>12,.2f}{st.PAPER_ACTIVITY[n]:>12,.2f}{there:>12}{st.PAPER_SCENARIO[n]:>12,.2f}"

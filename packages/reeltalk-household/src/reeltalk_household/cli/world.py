@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Group, Parameter
 from pydantic import Field
 
-from reeltalk.cli.options import HOW, OUT, ExecutorName
+from reeltalk.cli.options import IN_OUTPUT, IN_RUN, ExecutorName
 from reeltalk.cli.terminal import ProgressBar, print_report, say
 from reeltalk.errors import BenchmarkError, MissingExtraError, SettingError
 from reeltalk_household.world.settings import FilmSettings
@@ -22,8 +22,8 @@ DEFAULTS = FilmSettings()
 @world.command(sort_key=1)
 def film(
     *,
-    into: Annotated[Path, OUT],
-    workers: Annotated[int | None, HOW] = None,
+    into: Annotated[Path, IN_OUTPUT],
+    workers: Annotated[int | None, IN_RUN] = None,
     executor: ExecutorName = "local",
     settings: Annotated[FilmSettings, Parameter(name="*", group=Group("Film", sort_key=2))] = DEFAULTS,
 ) -> int:
@@ -55,10 +55,10 @@ def film(
 @world.command(sort_key=3)
 def release(
     *,
-    out: Annotated[Path, OUT],
+    out: Annotated[Path, IN_OUTPUT],
     videos: int = 1000,
     seed: int = 1,
-    workers: Annotated[int | None, HOW] = None,
+    workers: Annotated[int | None, IN_RUN] = None,
     executor: ExecutorName = "local",
 ) -> int:
     """Make reeltalk-household: films, questions, dialogues, streams, checks, baselines, leaderboard, card, Croissant.
@@ -107,7 +107,7 @@ def train(
     bench: Path,
     /,
     *,
-    out: Annotated[Path, OUT],
+    out: Annotated[Path, IN_OUTPUT],
     seed: int = 17,
     share: Annotated[float, Field(gt=0, le=1)] = 1.0,
     eye_steps: Annotated[int, Field(ge=1)] | None = None,

@@ -23,7 +23,7 @@ from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, Judge
 from reeltalk.plugins import added
 from reeltalk.schema.settings import overlay
 
-NO_MODEL = " Needs no model."
+NEEDS_NO_MODEL = " Needs no model."
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -154,7 +154,7 @@ def _protocols() -> Iterable[tuple[str, str]]:
     from reeltalk.judge.protocol import protocols
 
     for protocol in protocols().values():
-        yield protocol.name, f"{protocol.help}{'' if protocol.needs_model else NO_MODEL}"
+        yield protocol.name, f"{protocol.help}{'' if protocol.needs_model else NEEDS_NO_MODEL}"
 
 
 def _text_metrics() -> Iterable[tuple[str, str]]:

@@ -21,8 +21,8 @@ from reeltalk.evaluation.playing.play import (
     Subtitles,
     TurnInput,
     WrongAnswers,
-    asked_steps,
     play_script,
+    steps_to_ask,
 )
 from reeltalk.evaluation.playing.policies import policy_of
 from reeltalk.evaluation.playing.script import Script, Step
@@ -110,7 +110,7 @@ class StandIn:
 
     Args:
         player: The player, which asks `model`. None if no model is asked.
-        model: Counts.
+        model: Counts the requests.
         sees_frames: Whether frames are shown to a player that asks no model.
     """
 
@@ -174,7 +174,7 @@ def _value(kind: Any) -> Any:
     return RATIONALE
 
 
-WITHIN: Final = 0.1
+TOKEN_ERROR: Final = 0.1
 """Relative error of the prompt tokens for a server that counts 4 characters a token, if answers are as long as the
 references."""
 ANSWERS: Final = "answers"
@@ -197,7 +197,7 @@ class EvaluationForecast(HasOverview):
     """Turns that are asked."""
     due: tuple[tuple[int, int], ...]
     """Requests of each script: for answers, and of judges."""
-    told_only: int = 0
+    history_only: int = 0
     """Turns that are asked only for the history and are not scored."""
 
     @property
@@ -282,7 +282,7 @@ def forecast_evaluation(
             screening = _screening(script, own, durations_s, player)
             played = play_script(script, player, screening, _NoPictures(), own, wrong=wrong, subtitles=subtitles)
             answered = [turn async for turn in played]
-            turns += sum(asked_steps(script, own))
+            turns += sum(steps_to_ask(script, own))
             told_only += sum(turn.state is AnswerState.NOT_SCORED for turn in answered)
             units = group_units(answered, background)
             for one in judges:
@@ -316,7 +316,7 @@ def forecast_lines(
     image_tokens: int,
 ) -> Iterable[str]:
     """The forecast as lines of text."""
-    told = f", {found.told_only:,} of them for the history alone" if found.told_only else ""
+    told = f", {found.history_only:,} of them for the history alone" if found.history_only else ""
     yield f"{found.scripts:,} scripts, {found.turns:,} turns{told}; requests by kind, with prompt and reply tokens:"
     for line in found.lines:
         what = line.what if line is found.answers else f"judge, {line.what}"
@@ -331,7 +331,7 @@ def forecast_lines(
     frame = f", {image_tokens:,} a frame" if found.answers.images else ""
     yield (
         f"tokens: 4 characters each{frame}, answers as long as the references; "
-        f"prompts then come within {WITHIN:.0%} of what such a server counts"
+        f"prompts then come within {TOKEN_ERROR:.0%} of what such a server counts"
     )
     yield _money(found, prices, judge_prices)
     if latency_s is None:

@@ -26,7 +26,7 @@ from reeltalk.evaluation.playing.play import (
 from reeltalk.evaluation.playing.script import Script
 from reeltalk.evaluation.settings import PlaySettings
 from reeltalk.evaluation.side_by_side import Act, run_side_by_side
-from reeltalk.evaluation.signing import code_hash, served_part
+from reeltalk.evaluation.signing import code_hash, server_part
 from reeltalk.evaluation.useless import UselessReplies
 from reeltalk.judge.judge import (
     NULL_MODEL,
@@ -217,7 +217,7 @@ class JudgingSetup:
             told = ",".join(f"{key}={value}" for key, value in sorted(self.model.sampling.items()))
             sent = (("judge-sampling", told or "none"),)
         origins = self.served.origins if self.served is not None and judge.needs_model else ()
-        served = served_part("judge-served", self.name(judge), origins)
+        served = server_part("judge-served", self.name(judge), origins)
         code = () if judge.needs_model else (("code", code_hash(inspect.getfile(type(judge)))),)
         return (("judge", self.name(judge)), *judge.signature, *code, *sent, *served)
 

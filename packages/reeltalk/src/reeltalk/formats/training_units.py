@@ -335,7 +335,6 @@ class Cutter:
         """The samples of a conversation, in order.
 
         Args:
-            conversation: The conversation.
             duration_s: Length of its video: a turn without a moment is asked then.
             folder: Folder of the video's pictures, relative to the root of the data set.
         """

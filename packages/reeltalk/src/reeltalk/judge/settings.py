@@ -66,7 +66,7 @@ NO_JUDGE: Final = (
 
 
 class JudgeModelSettings(Settings):
-    """Who judges, and how it is asked."""
+    """The model that judges, and how it is asked."""
 
     judge: str | None = None
     """Model that judges: a name at the judge's address, or inspect:PROVIDER/MODEL."""

@@ -34,7 +34,6 @@ def settings_of(model: type[M], /, **values: Any) -> M:
     """A settings model from options.
 
     Args:
-        model: The model.
         values: Its fields, by name.
 
     Raises:

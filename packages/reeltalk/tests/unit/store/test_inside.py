@@ -527,7 +527,17 @@ def test_an_edited_benchmark_is_accepted_as_a_new_revision(bench: Path, capsys: 
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("way", ["evaluate", "judge", "report", "freeze", "export", "review", "text", "retry"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "evaluate",
+        "judge",
+        "report",
+        *(pytest.param(way, marks=pytest.mark.slow) for way in ("freeze", "export", "text")),
+        "review",
+        "retry",
+    ],
+)
 def test_other_references_are_not_played_under_the_old_hash(
     made: Path, tmp_path: Path, way: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
