@@ -123,10 +123,7 @@ def report_command(runs: Sequence[Run]) -> str:
 
 
 def _chosen(found: Standings, run: Run) -> Sequence[Standing]:
-    """The rows to print: the run's own, the hardest baseline that does not see the video, then the best of the others.
-
-    They keep the order of the standings.
-    """
+    """The rows to print: the run's own, the hardest baseline that does not see the video, and the best others."""
     own = [row for row in found.rows if row.model.run is run and row.role != "floor"]
     hardest = [row.above.over for row in own if row.above is not None]
     others = [row for row in found.rows if row not in own]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Group, Parameter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from reeltalk.cli.options import FLAG, OVERWRITE
 from reeltalk.cli.terminal import ProgressBar, say
@@ -14,7 +14,7 @@ from reeltalk.formats import FORMATS, TRAINING_LAYOUTS, WRITTEN
 from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOptions
 from reeltalk.plugins import needed
 from reeltalk.schema.gates import Only
-from reeltalk.schema.settings import settings_of
+from reeltalk.schema.settings import Settings, settings_of
 
 if TYPE_CHECKING:
     from reeltalk.evaluation.asked_turns import AskedTurn
@@ -33,10 +33,8 @@ TARGET = Parameter(
 ACCEPT_EDITED = Parameter(name="--accept", negative="")
 
 
-class PartOptions(BaseModel):
+class PartOptions(Settings):
     """The part of a benchmark that becomes questions or training data, and how it is asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     name: str | None = None
     """Name of the training data; the benchmark's by default."""
@@ -52,10 +50,8 @@ class PartOptions(BaseModel):
     """Only the first dialogues or paths, up to this number."""
 
 
-class HubOptions(BaseModel):
+class HubOptions(Settings):
     """What only the publisher of a data set knows; the card and Croissant say it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     cite_as: str | None = None
     """How to cite the data set, as BibTeX or in words."""

@@ -5,7 +5,7 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.llm.replies import ReplyStore
@@ -31,8 +31,6 @@ from reeltalk.store.runs import (
     write_results,
     write_scores,
 )
-
-LOGS: Final = "logs"
 
 
 def is_whole(path: Path, request: Mapping[str, Any]) -> bool:
@@ -160,15 +158,6 @@ class RunFolder:
     def work(self) -> Path:
         """The folder in which the run is made: its own, or one inside it while an older run stays."""
         return self._work
-
-    @property
-    def logs(self) -> Path:
-        """The folder of the logs, which `inspect view` opens."""
-        return self._work / LOGS
-
-    def clear_logs(self) -> None:
-        """Remove the logs of an interrupted attempt. The next attempt writes them again from kept replies."""
-        shutil.rmtree(self.logs, ignore_errors=True)
 
     def keep(self, answers: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[JudgedScore]]) -> None:
         """Write answers and scores before anything is computed from them. The run is not complete yet.

@@ -175,11 +175,7 @@ class _AnswerReader(MTVideoReader):
             self.rounds[own] = {round_number(turn, index): index for index, turn in enumerate(dialogue.turns)}
 
     def read(self) -> Content:
-        """Read the answers, each about a dialogue of the benchmark.
-
-        Raises:
-            InputError: A file is damaged, is about another benchmark, or there are no answers.
-        """
+        """Read the answers, each about a dialogue of the benchmark."""
         files = self.collect()
         if not any(file.kind == "answers" for file in files):
             raise InputError("no models' answers to MT-Video-Bench here", file=self.source, hint=self.expected)

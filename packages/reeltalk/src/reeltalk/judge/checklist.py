@@ -156,10 +156,7 @@ class ChecklistJudge:
     async def _said(
         self, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
     ) -> Judgement[str] | None:
-        """The judge's replies in the official layout; None if the official script leaves the round out.
-
-        The script asks again while a reply is no JSON, and reads the last.
-        """
+        """The judge's replies in the official layout; None if the official script leaves the round out."""
         answer = official_answer(turn)
         if answer is None:
             return None
@@ -230,11 +227,7 @@ def _by_key(said: Judgement[str], count: int, answer: str) -> Judgement[dict[str
 
 
 def _read_keys(text: str, count: int, answer: str) -> tuple[dict[str, str], bool]:
-    """The verdicts of a reply by key, and whether the reply had to be read leniently.
-
-    Raises:
-        MalformedReplyError: It has none, or they may not hold.
-    """
+    """The verdicts of a reply by key, and whether the reply had to be read leniently."""
     keys = tuple(f"A{number}" for number in range(1, count + 1))
     lenient = False
     try:
