@@ -5,13 +5,16 @@
 
 import contextlib
 import hashlib
+import itertools
 import json
 import random
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -20,26 +23,29 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from launched_runs import Launcher
+import willing_model
+from launched_runs import Launcher, Run
 from page_world import World
 from people_at_work import decide, full_content, member, unit_id, verdicts
 from reliability_page import Reliability
+from scripted_server import Answer, Body, serve
 
-from reeltalk.cli import INTERRUPTED_TEXT, run
+from reeltalk.cli import INTERRUPTED, INTERRUPTED_TEXT, run
 from reeltalk.store.benchmark import Benchmark
+from reeltalk_household.world.house import build_house
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.importing import import_benchmark
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)
 """What is sent to a command, one after the other; between two of them the same command goes on."""
 ENDS_WITHIN_S: Final = 2.0
-"""Time that a command has to end, without the time in which other processes had the processor."""
+"""Time that a command has to end, as `ended_after_s`."""
 TIMED: Final = frozenset(
     "took_s first_token_s cached date created made_at started ended written when at_s time duration_s seconds".split()
 )
 STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT[\w-]+")
-TIMED_FILES: Final = re.compile(r"\.(?:eval|db|sqlite)$|(?:^|/)(?:(?:files|steps)\.json|made-here)$")
-"""Logs, databases, and files that have the hashes of files with times."""
+TIMED_FILES: Final = re.compile(r"\.(?:eval|sqlite)$|(?:^|/)(?:(?:files|steps)\.json|made-here|secret|history\.key)$")
+"""Logs, kept replies, keys that are drawn, and files that have the hashes of files with times."""
 LEFT: Final = re.compile(r"(?:^|[/.])lock$|\.(?:db|sqlite)-(?:wal|shm)$")
 """What a process may leave."""
 WHAT: Final = "Ctrl-C, SIGTERM and SIGKILL at random moments of commands"
@@ -50,11 +56,13 @@ class Case:
     """A command, and what lies in its folder before."""
 
     words: str
-    """As typed after `reeltalk`; `URL` is the address of a server of models."""
+    """As typed after `reeltalk`; `URL` is the address of a server of models, and `HERE` that of the folder."""
     brought: tuple[str, ...] = ()
     """Things of `World`, or of `OWN`, each with the name that it gets: `constructed=bench`."""
     quick: bool = True
     """Whether `make test` tries it."""
+    most: int = 20
+    """Signals at most."""
 
 
 def _reviewed(world: World, folder: Path) -> None:
@@ -93,13 +101,61 @@ def _heard(world: World, folder: Path) -> None:
     world.command("proactive", "run", folder.with_name("asked"), "--model", "always:5", "--out", folder)
 
 
+def _program(world: World, folder: Path) -> None:
+    """What somebody wrote to be filmed."""
+    folder.mkdir()
+    fridge = build_house(1).of_class("fridge")[0].name.removeprefix("fridge")
+    steps = [f"[{verb}] <fridge> ({fridge})" for verb in ("WALK", "OPEN", "CLOSE")]
+    (folder / "look.txt").write_text("\n".join(steps * 5), encoding="utf-8")
+
+
+def _gaps(world: World, folder: Path) -> None:
+    """A benchmark, and a run of it in which every third request failed."""
+    asked = itertools.count(1)
+
+    def reply(body: Body) -> Answer | str:
+        return willing_model.reply(body) if next(asked) % 3 else Answer(400, {"error": {"message": "no"}})
+
+    played = "--policy none --limit 4 --metrics rouge_l --protocols typed --out run"
+    shutil.copytree(world.made("constructed"), folder / "bench")
+    with serve(reply) as server, contextlib.chdir(folder):
+        words = f"evaluate bench --model m --base-url {server.base_url} {played}".split()
+        world.command(*words, allowed=(0, 1))
+
+
+def _backup(world: World, folder: Path) -> None:
+    """The work of a person as a file, and the benchmark that it is about."""
+    _reviewed(world, folder)
+    world.command("review", "backup", folder / "bench", folder / "kept.zip")
+    shutil.rmtree(folder / "bench.review")
+
+
+def _pushed(world: World, folder: Path) -> None:
+    """An object store with media of a benchmark, which has none itself."""
+    shutil.copytree(world.made("filmed"), folder / "bench")
+    world.command("media", "push", folder / "bench", (folder / "store").as_uri())
+    shutil.rmtree(folder / "bench" / "media")
+
+
+def _lessons(world: World, folder: Path) -> None:
+    """Data to train on, and a checkpoint of random weights."""
+    lora_training = pytest.importorskip("reeltalk_streaming.training.lora_training")
+    assert lora_training
+    from tiny_architectures import save_tiny
+
+    save_tiny("internvl", folder / "tiny")
+    small = ("--size", "32", "--fps", "0.1", "--frame-tokens", "4", "--max-frames", "4", "--limit", "2")
+    world.command("export", "streamingchat", world.made("constructed"), folder / "data", "--split", "all", *small)
+
+
 OWN: Final[dict[str, Callable[[World, Path], None]]] = {
     "reviewed": _reviewed, "project": _project, "table": _table, "asked": _asked, "heard": _heard,
+    "program": _program, "gaps": _gaps, "backup": _backup, "pushed": _pushed, "lessons": _lessons,
 }  # fmt: skip
 
 CASES: Final[dict[str, Case]] = {
     "import qa": Case("import qa table/questions.csv bench --videos videos", ("table=table", "videos/own=videos")),
-    "import vdact": Case("import vdact vdact bench", ("vdact=vdact",)),
+    "import vdact": Case("import vdact vdact bench", ("vdact=vdact",), quick=False),
     "import svbench": Case("import svbench svbench bench", ("release/svbench=svbench",), quick=False),
     "import folder": Case("import folder videos bench", ("videos/own=videos",)),
     "attach": Case("attach bench videos", ("imported=bench", "videos/vdact=videos")),
@@ -110,15 +166,27 @@ CASES: Final[dict[str, Case]] = {
         "construct bench --writer vision-1 --base-url URL --frames 2 --limit 2 --workers 1",
         ("sighted-video=bench",), quick=False,
     ),
+    "rubrics": Case("construct bench --rubrics --writer m --base-url URL", ("constructed=bench",), quick=False),
+    "sheet": Case("construct bench --sheet 10", ("constructed=bench",), quick=False),
     "graph questions": Case("graph questions bench", ("sighted-video=bench",), quick=False),
-    "graph curate": Case("graph curate vdact/kg_activity.zip --out graphs", ("vdact=vdact",)),
+    "graph curate": Case("graph curate vdact/kg_activity.zip --out graphs", ("vdact=vdact",), quick=False),
+    "graph tell": Case("graph tell vdact/kg_activity.zip --out told", ("vdact=vdact",), quick=False),
+    "graph tell model": Case(
+        "graph tell vdact/kg_activity.zip --model m --base-url URL --out told", ("vdact=vdact",), quick=False
+    ),
+    "graph query": Case("graph query vdact/kg_activity.zip events", ("vdact=vdact",), quick=False),
+    "media push": Case("media push bench HERE/store", ("filmed=bench",), quick=False),
+    "media pull": Case("media pull pushed/bench HERE/pushed/store --trust", ("pushed=pushed",), quick=False),
     "tag": Case("tag bench --model tagger --base-url URL", ("constructed=bench",)),
-    "validate": Case("validate bench", ("constructed=bench",)),
+    "validate": Case("validate bench", ("constructed=bench",), quick=False),
     "freeze": Case("freeze bench release --version 1.0.0", ("constructed=bench",), quick=False),
-    "export qa": Case("export qa bench out.csv", ("constructed=bench",)),
+    "export qa": Case("export qa bench out.csv", ("constructed=bench",), quick=False),
     "export hub": Case("export hub bench out", ("constructed=bench",), quick=False),
     "export vdact": Case("export vdact bench out", ("imported=bench",), quick=False),
     "export streamingchat": Case("export streamingchat bench out", ("constructed=bench",), quick=False),
+    "export sharegpt": Case("export sharegpt bench out --split all", ("constructed=bench",), quick=False),
+    "export trl": Case("export trl bench out --split all", ("constructed=bench",), quick=False),
+    "export mt-video-bench": Case("export mt-video-bench bench out", ("constructed=bench",), quick=False),
     "export questions": Case("export questions bench out.jsonl", ("constructed=bench",)),
     "evaluate baseline": Case(
         "evaluate bench --model baseline:ngrams --policy none --metrics rouge_l --protocols typed --out run",
@@ -127,32 +195,46 @@ CASES: Final[dict[str, Case]] = {
     "evaluate frames": Case(
         "evaluate bench --model qwen3-vl --base-url URL --frames 2 --limit 3 --metrics rouge_l --protocols typed"
         " --out run", ("constructed=bench",), quick=False),
+    "retry": Case("retry gaps/run --base-url URL --trust", ("gaps=gaps",), quick=False),
     "judge": Case(
         "judge run --protocols svbench,gpt-score --judge gpt-4o-mini --judge-base-url URL --out judged",
         ("runs/qwen=run", "constructed=bench"),
     ),
     "score": Case(
-        "score vdact/results --format vdact --metrics bleu,rouge_l,cider --out scored", ("vdact=vdact",)
-    ),
+        "score vdact/results --format vdact --metrics bleu,rouge_l,cider --out scored", ("vdact=vdact",), quick=False),
     "proactive run": Case("proactive run bench --model always:5 --out run", ("asked=bench",)),
-    "proactive score": Case("proactive score bench run --out streams.json", ("asked=bench", "heard=run")),
+    "proactive score": Case("proactive score bench run --out streams.json", ("asked=bench", "heard=run"), quick=False),
     "chat": Case("chat film.mp4 --speed 0", ("film=film.mp4",), quick=False),
     "report": Case("report run judged --out site", ("runs/qwen=run", "runs/qwen-judged=judged"), quick=False),
     "report benchmark": Case("report bench --out site", ("constructed=bench",), quick=False),
-    "compare": Case("compare one two --out compared.txt", ("runs/qwen-judged=one", "runs/intern-judged=two")),
+    "compare": Case(
+        "compare one two --out compared.txt", ("runs/qwen-judged=one", "runs/intern-judged=two"), quick=False
+    ),
     "calibrate": Case(
         "calibrate one two --human people.csv --out calibrated",
-        ("runs/qwen-judged=one", "runs/intern-judged=two", "people/annotations=people.csv"),
-    ),
+        ("runs/qwen-judged=one", "runs/intern-judged=two", "people/annotations=people.csv"), quick=False),
     "world film": Case(
         "world film --scenarios 1 --houses 1 --width-px 320 --fps 2 --seed 7 --workers 1 --into bench"
     ),
+    "world play": Case(
+        "world play program/look.txt --width-px 320 --fps 2 --out look.mp4", ("program=program",), quick=False
+    ),
+    "world train": Case(
+        "world train bench --eye-steps 6 --speech-steps 4 --threads 1 --out mini", ("filmed=bench",),
+        quick=False, most=6,
+    ),
+    "world release": Case("world release --videos 5 --out release --workers 1", quick=False, most=4),
+    "demo": Case("demo --out demo", quick=False, most=4),
+    "train lora": Case(
+        "train lora lessons/data/streamingchat.jsonl --base lessons/tiny --out tuned --cpu --frame-tokens 4"
+        " --max-steps 8 --accumulate 1", ("lessons=lessons",), quick=False),
+    "review restore": Case("review restore kept/kept.zip --into kept/bench", ("backup=kept",), quick=False),
     "review backup": Case("review backup work/bench out.zip", ("reviewed=work",)),
     "review apply": Case("review apply work/bench", ("reviewed=work",)),
     "new": Case("new kitchen"),
     "run": Case("run kitchen/project.yaml", ("project=kitchen",), quick=False),
-    "prompts": Case("prompts --out prompts"),
-    "doctor": Case("doctor bench", ("constructed=bench",)),
+    "prompts": Case("prompts --out prompts", quick=False),
+    "doctor": Case("doctor bench", ("constructed=bench",), quick=False),
 }  # fmt: skip
 
 
@@ -163,8 +245,7 @@ class Stopped:
     code: int
     said: str
     after_s: float | None
-    """Time from the signal to its end, in which it had the processor or waited for something else; None if it was done
-    before."""
+    """As `ended_after_s`; None if it was done before the signal."""
 
 
 def begun(process: int) -> bool:
@@ -177,15 +258,37 @@ def begun(process: int) -> bool:
     return bool(caught >> (signal.SIGTERM - 1) & 1)
 
 
-def kept_waiting_s(process: int) -> float:
-    """How long a process, and those that it started, were ready while others had the processor."""
-    waited_ns = 0
+def threads_of(process: int) -> dict[str, tuple[bool, int]]:
+    """The threads of a process and of those that it started: whether each uses or wants the processor, and its time on
+    it, in ns."""
+    found: dict[str, tuple[bool, int]] = {}
     # They may end at any moment.
     with contextlib.suppress(OSError):
-        started = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-        for one in (process, *started):
-            waited_ns += int(Path(f"/proc/{one}/schedstat").read_text().split()[1])
-    return waited_ns / 1e9
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
+            if state not in "ZX":
+                found[thread.name] = state == "R", int((thread / "schedstat").read_text().split()[0])
+            for child in (thread / "children").read_text().split():
+                found |= threads_of(int(child))
+    return found
+
+
+def ended_after_s(run: Run, number: signal.Signals) -> float:
+    """Send a signal, and wait for the end: the time for which the command had the processor, and for which it waited
+    for something else. What others do on this machine makes it no longer."""
+    before, used_ns, waited_s = threads_of(run.pid), dict[str, int](), 0.0
+    run.send_signal(number)
+    sent_at = last_at = time.monotonic()
+    while (now := threads_of(run.pid)) and last_at < sent_at + 120:
+        at = time.monotonic()
+        if not any(ready for ready, _ in now.values()):
+            waited_s += at - last_at
+        used_ns |= {name: on_ns - before.get(name, (False, 0))[1] for name, (_, on_ns) in now.items()}
+        last_at = at
+        time.sleep(0.002)
+    run.kill()
+    run.wait()
+    return sum(used_ns.values()) / 1e9 + waited_s
 
 
 def stopped(runs: Launcher, words: Sequence[str], folder: Path, number: signal.Signals, at_s: float) -> Stopped:
@@ -197,16 +300,12 @@ def stopped(runs: Launcher, words: Sequence[str], folder: Path, number: signal.S
     ):
         while run.poll() is None and not begun(run.pid):
             time.sleep(0.001)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return Stopped(run.wait(at_s), told.read_text(), None)
-        before_s, sent_at = kept_waiting_s(run.pid), time.monotonic()
-        waited_s = before_s
-        run.send_signal(number)
-        while run.poll() is None and time.monotonic() < sent_at + 60:
-            waited_s = max(waited_s, kept_waiting_s(run.pid))
-        took_s = time.monotonic() - sent_at
-        run.kill()
-        return Stopped(run.wait(), told.read_text(), took_s - (waited_s - before_s))
+        after_s = None
+        try:
+            run.wait(at_s)
+        except subprocess.TimeoutExpired:
+            after_s = ended_after_s(run, number)
+        return Stopped(run.wait(), told.read_text(), after_s)
 
 
 def fault_of(ended: Stopped, number: signal.Signals, usual: int) -> str | None:
@@ -216,7 +315,7 @@ def fault_of(ended: Stopped, number: signal.Signals, usual: int) -> str | None:
     if ended.after_s is None or ended.code in (usual, -number):
         # It was done before. What it left is compared.
         return None if ended.code in (usual, -number) else f"exit code {ended.code}: {ended.said[-500:]}"
-    if ended.code != 130:
+    if ended.code != INTERRUPTED:
         return f"exit code {ended.code}: {ended.said[-500:]}"
     if not re.search("^(interrupted|stopping)", ended.said, re.MULTILINE):
         return f"no sentence: {ended.said[-500:]}"
@@ -232,8 +331,16 @@ def _timeless(value: Any) -> Any:
     return value
 
 
+def _counted(database: Path) -> bytes:
+    """How many rows the tables of a database have. What the rows say has times."""
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        tables = sorted(name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
+        rows = [connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in tables]
+    return json.dumps([*zip(tables, rows, strict=True)]).encode()
+
+
 def contents(folder: Path) -> dict[str, str]:
-    """The hash of every file without what names a time; of databases, locks and logs only that they are there."""
+    """The hash of every file without what names a time; of logs and of what is drawn only that they are there."""
     found = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = STAMP.sub("TIME", str(path.relative_to(folder)))
@@ -241,6 +348,8 @@ def contents(folder: Path) -> dict[str, str]:
         if data and path.suffix in (".json", ".jsonl"):
             rows = [json.loads(line) for line in (data.splitlines() if path.suffix == ".jsonl" else [data])]
             data = json.dumps(_timeless(rows)).encode()
+        elif path.suffix == ".db":
+            data = _counted(path)
         elif path.suffix == ".zip":
             with zipfile.ZipFile(path) as packed:
                 data = b"".join(name.encode() + packed.read(name) for name in sorted(packed.namelist()))
@@ -282,7 +391,7 @@ def test_a_command_that_was_stopped_goes_on_to_the_same_bytes(
     reliability: Reliability,
 ) -> None:
     case, folder = CASES[name], tmp_path / "work"
-    words = [world.base_url if word == "URL" else word for word in case.words.split()]
+    words = case.words.replace("URL", world.base_url).replace("HERE", folder.as_uri()).split()
 
     def afresh() -> None:
         shutil.rmtree(folder, ignore_errors=True)
@@ -300,7 +409,7 @@ def test_a_command_that_was_stopped_goes_on_to_the_same_bytes(
     tally = reliability(
         "power", WHAT, "a traceback, no end within 2 s, other bytes than an unbroken run, or a partial file"
     )
-    due, sent, wrong = reliability.count(1, full=20, release=20), 0, list[str]()
+    due, sent, wrong, slowest_s = reliability.count(1, full=case.most, release=case.most), 0, list[str](), 0.0
     while tally.tried < due:
         afresh()
         for turn in range(min(len(SIGNALS), due - tally.tried)):
@@ -308,10 +417,11 @@ def test_a_command_that_was_stopped_goes_on_to_the_same_bytes(
             sent += 1
             ended = stopped(runs, words, folder, number, at_s)
             said = ended.said
-            if turn and ended.code == 2 and "--overwrite" in said:
+            if turn and ended.code == 2 and re.search("--overwrite|already|exists;", said):
                 # The last signal came when all was written.
                 break
             tally.tried += ended.after_s is not None
+            slowest_s = max(slowest_s, ended.after_s or 0.0 if ended.code == INTERRUPTED else 0.0)
             fault = fault_of(ended, number, whole.returncode)
             wrong += [f"{number.name} at {at_s:.2f} of {lasts_s:.2f} s: {fault}"] if fault else []
             tally.failed += fault is not None
@@ -326,6 +436,67 @@ def test_a_command_that_was_stopped_goes_on_to_the_same_bytes(
         if faults:
             wrong += [*faults[:5], f"after {number.name} at {at_s:.2f} of {lasts_s:.2f} s, and: {said[-500:]}"]
             tally.failed += 1
+    print(
+        f"{name}: {tally.tried} sent, {tally.failed} failed; the slowest end after {slowest_s:.2f} s of {lasts_s:.1f}"
+    )
+    assert not wrong, "\n".join(wrong)
+
+
+ASKING: Final[dict[str, Case]] = {
+    "construct": Case("construct bench --writer m --base-url URL --frames 2 --workers 1", ("sighted-video=bench",)),
+    "rubrics": Case("construct bench --rubrics --writer m --base-url URL", ("constructed=bench",), quick=False),
+    "tag": Case("tag bench --model m --base-url URL", ("constructed=bench",), quick=False),
+    "graph tell": Case(
+        "graph tell vdact/kg_activity.zip --model m --base-url URL --out told", ("vdact=vdact",), quick=False
+    ),
+    "evaluate": Case(
+        "evaluate bench --model m --base-url URL --frames 2 --metrics rouge_l --protocols typed --out run",
+        ("constructed=bench",), quick=False,
+    ),
+    "proactive": Case("proactive run bench --model poll:m --base-url URL --out run", ("asked=bench",), quick=False),
+    "judge": Case(
+        "judge run --protocols gpt-score --judge m --judge-base-url URL --out judged",
+        ("runs/qwen=run", "constructed=bench"), quick=False,
+    ),
+}  # fmt: skip
+"""Commands that ask a model."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if case.quick else pytest.mark.slow) for name, case in ASKING.items()]
+)
+def test_ctrl_c_while_a_model_says_nothing(
+    runs: Launcher, own: Callable[[str], Path], tmp_path: Path, name: str, reliability: Reliability
+) -> None:
+    tally = reliability("power", "Ctrl-C while a model says nothing", "a traceback, or no end within 2 s")
+    asked, answers, wrong = threading.Event(), 0, list[str]()
+
+    def reply(body: Body) -> Answer | str:
+        nonlocal answers
+        answers -= 1
+        if answers >= 0:
+            return willing_model.reply(body)
+        asked.set()
+        return Answer(hold_s=600)
+
+    for kind, _, called in (thing.partition("=") for thing in ASKING[name].brought):
+        shutil.copytree(own(kind), tmp_path / called)
+    with serve(reply, sees_preflights=True) as server:
+        words = ASKING[name].words.replace("URL", server.base_url).split()
+        # It is silent when it is tried, after two replies, and when it is tried again by who has replies.
+        for answered in (0, 3, 0):
+            answers = answered
+            asked.clear()
+            with (tmp_path / "said").open("w") as output, runs.start(
+                *words, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            ) as run:  # fmt: skip
+                assert asked.wait(120), (tmp_path / "said").read_text()
+                after_s = ended_after_s(run, signal.SIGINT)
+                ended = Stopped(run.wait(), (tmp_path / "said").read_text(), after_s)
+            fault = fault_of(ended, signal.SIGINT, 0)
+            wrong += [fault] if fault else []
+            print(f"{name}: the end after {after_s:.2f} s")
+    tally.tried, tally.failed = 3, len(wrong)
     assert not wrong, "\n".join(wrong)
 
 
@@ -384,4 +555,4 @@ reeltalk.cli.main()
 
 def test_ctrl_c_in_a_callback_of_python_is_not_lost(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", LOST], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, f"{INTERRUPTED_TEXT}\n")
+    assert (done.returncode, done.stderr) == (INTERRUPTED, f"{INTERRUPTED_TEXT}\n")

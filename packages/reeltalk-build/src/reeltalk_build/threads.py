@@ -12,7 +12,8 @@ def map_threads(function: Callable[[T], R], items: Iterable[T], threads: int) ->
     """Call `function` on each item, several at a time.
 
     If a call raises, no further call begins. Running calls are waited for and their results are yielded; then the
-    error is raised. On Ctrl-C, or if you close the iterator, no further call begins and running calls are waited for.
+    error is raised. If you close the iterator, no further call begins and running calls are waited for; on Ctrl-C they
+    are not, and closing what they wait for, such as a model, ends them.
 
     Args:
         function: The function to call. It must be safe to call in several threads.
@@ -35,6 +36,7 @@ def _mapped(function: Callable[[T], R], items: Iterable[T], threads: int) -> Ite
     under_way: dict[Future[R], int] = {}
     queue = enumerate(items)
     raised: BaseException | None = None
+    waits = True
     try:
         while True:
             # Twice the number of threads, so that none is idle while its result is handled.
@@ -53,6 +55,9 @@ def _mapped(function: Callable[[T], R], items: Iterable[T], threads: int) -> Ite
                         del under_way[other]
         if raised is not None:
             raise raised
+    except KeyboardInterrupt:
+        # A reply may take minutes.
+        waits = False
+        raise
     finally:
-        # Also on Ctrl-C: no new call begins, and running calls end before the caller continues.
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=waits, cancel_futures=True)

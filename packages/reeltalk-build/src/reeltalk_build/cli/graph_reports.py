@@ -57,7 +57,6 @@ def write_benchmark_report(benchmark: Benchmark, folder: Path) -> None:
     """Write the site of a benchmark whose clips have graphs.
 
     Args:
-        benchmark: The benchmark.
         folder: An existing, empty folder.
     """
     write_scenario_report(benchmark.manifest.name, scenarios_of(benchmark), folder, benchmark=benchmark)
@@ -70,7 +69,6 @@ def write_scenario_report(
 
     Args:
         title: Name of the set of scenarios.
-        scenarios: Which.
         folder: An existing, empty folder.
         benchmark: Their benchmark; pages about its objects are added if there are sightings.
 
@@ -92,7 +90,6 @@ def graph_numbers(benchmark: Benchmark, videos: Iterable[str]) -> GraphNumbers:
 
     Args:
         benchmark: A benchmark whose clips have graphs.
-        videos: Its videos.
 
     Raises:
         InputError: A graph is damaged.
@@ -141,7 +138,7 @@ def print_counts(source: Path, opened: Benchmark | None, scenarios: Path | None)
         joined = scenario_graphs(read_scenarios(scenarios), known, file=scenarios) if scenarios is not None else {}
         found = _counted(joined.values(), known.values())
     print(f"{'Table 4, means':<16}{'activity':>12}{'VDAct':>12}{'scenario':>12}{'VDAct':>12}")
-    for n, name in enumerate(st.ROWS):
+    for n, name in enumerate(st.STATISTICS_ROWS):
         there = format_count(found.scenario.values[n] if found.scenario else None)
         print(
             f"{name:<16}{found.activity.values[n]:>12,.2f}{st.PAPER_ACTIVITY[n]:>12,.2f}{there:>12}{st.PAPER_SCENARIO[n]:>12,.2f}"

@@ -39,7 +39,7 @@ def new(name: Path, /, *, template: Literal["household", "videos", "published"] 
         household films its own videos and runs without changes; videos is for your own files; published imports a
         published benchmark.
     """
-    from reeltalk.store.atomic import write_bytes
+    from reeltalk.store.atomic import storage_errors, write_bytes
     from reeltalk.store.consent import mark_made
     from reeltalk_build.project.reading import NAME
     from reeltalk_build.project.writing import TEMPLATES, project_text
@@ -50,8 +50,11 @@ def new(name: Path, /, *, template: Literal["household", "videos", "published"] 
     file = name / PROJECT_FILE
     if file.exists():
         raise BenchmarkError(f"{file} exists; choose another name")
-    write_bytes(file, project_text(TEMPLATES[template], called, section_commands()).encode())
+    with storage_errors(name):
+        name.mkdir(parents=True, exist_ok=True)
+    # The file last: where it is, the same command would refuse.
     mark_made(name)
+    write_bytes(file, project_text(TEMPLATES[template], called, section_commands()).encode())
     print(f"project: {file}")
     say(f"next: cd {name}, look at {PROJECT_FILE}, then reeltalk run")
     return 0

@@ -54,7 +54,7 @@ class Usual:
 
 
 _ROWS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["usual"]
-USUAL: Final = tuple(Usual(*row) for row in _ROWS)
+USUAL_REPLIES: Final = tuple(Usual(*row) for row in _ROWS)
 
 
 @dataclass
@@ -121,7 +121,7 @@ def forecast_construction(
         for asks in models
     }
     found: dict[tuple[Step, str], RequestEstimate] = {}
-    for usual in USUAL:
+    for usual in USUAL_REPLIES:
         if writer == GRAPH and usual.step != "gates":
             continue
         step = usual.step
@@ -187,9 +187,9 @@ def _numbers(calls: int, images: int, tokens: tuple[int, int]) -> str:
     return f"{calls:,} requests, {tokens[0]:,} + {tokens[1]:,} tokens{pictures}"
 
 
-ENOUGH: Final = 10
+ENOUGH_REPLIES: Final = 10
 """Replies of a run, after which what they took replaces the medians."""
-FEW: Final = 3
+FEW_REPLIES: Final = 3
 """Fewer replies to prompts of a kind say nothing of it."""
 
 
@@ -237,7 +237,7 @@ class RunningForecast:
         seen = [
             (one, self._took[one.step, one.what]) for one in self.estimate.lines if (one.step, one.what) in self._took
         ]
-        if sum(took[0] for _, took in seen) < ENOUGH:
+        if sum(took[0] for _, took in seen) < ENOUGH_REPLIES:
             return 1.0, 1.0
         looks = line.images > 0
         for alike in (
@@ -246,7 +246,7 @@ class RunningForecast:
             [pair for pair in seen if (pair[0].images > 0) == looks],
             seen,
         ):
-            if sum(took[0] for _, took in alike) >= FEW:
+            if sum(took[0] for _, took in alike) >= FEW_REPLIES:
                 expected_in = sum(took[0] * one.tokens_in / one.calls for one, took in alike)
                 expected_out = sum(took[0] * one.tokens_out / one.calls for one, took in alike)
                 return sum(took[1] for _, took in alike) / expected_in, sum(took[2] for _, took in alike) / expected_out

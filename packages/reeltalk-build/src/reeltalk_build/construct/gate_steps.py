@@ -32,7 +32,7 @@ from reeltalk_build.construct.prompting import prompts
 from reeltalk_build.construct.step import Ask, C, ConstructRun, StepResult, StepSpec, is_written
 from reeltalk_build.construct.text_learners import measure_text_bias
 
-KEPT: Final = 32
+CACHED_FRAME_SETS: Final = 32
 """Sets of frames that are kept; several conditions show the same ones."""
 _ATTACKS: Final[dict[Condition, str]] = {
     "blind": "a model that has only the question",
@@ -131,7 +131,7 @@ def _probed(
 
 
 def _frames_of(run: ConstructRun, videos: dict[str, Video]) -> FramesAt:
-    @lru_cache(maxsize=KEPT)
+    @lru_cache(maxsize=CACHED_FRAME_SETS)
     def decoded(video_id: str, times_s: tuple[float, ...]) -> dict[float, bytes]:
         video = videos[video_id]
         found = read_frames(

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Executor
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, ignore_progress
 from reeltalk.schema.knowledge import Entity, IdentityChange, KnownBox, Sighting
 from reeltalk.schema.media import Clip, SampledFrame
 from reeltalk.schema.outcomes import StageReport
@@ -41,6 +41,7 @@ from reeltalk_build.construct.step import ConstructRun
 from reeltalk_build.inference.detection import Detector, open_detector
 
 STAGE: Final = "construct objects"
+UP_TO_DATE: Final = "objects: nothing changed since the last run"
 CROPS: Final = "crops"
 MADE_BY: Final = "made_by"
 """Key in `extra` that marks the entities of this stage."""
@@ -74,7 +75,7 @@ def run_object_step(run: ConstructRun) -> StageReport:
     if spec is None:
         skipped = "objects: skipped, since no --detector is given and no boxes are known"
         return StageReport(stage=STAGE, counts={}, warnings=(skipped,))
-    report = sight_objects(
+    return sight_objects(
         run.benchmark,
         ObjectSettings(),
         "known" if spec == "known" else open_detector(spec),
@@ -82,8 +83,6 @@ def run_object_step(run: ConstructRun) -> StageReport:
         run.progress,
         limit=run.settings.limit,
     )
-    warnings = [f"objects: {warning}" for warning in report.warnings]
-    return report.model_copy(update={"warnings": tuple(warnings)})
 
 
 def sight_objects(
@@ -117,16 +116,16 @@ def sight_objects(
         and (entry.stage, entry.version, entry.parents) == (STAGE, __version__, parents)
         and entry.settings in (recorded, recorded | {"limit": None})
     ):
-        return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=("it is up to date",))
+        return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=(UP_TO_DATE,))
     watched, absent = _videos(benchmark, settings, limit)
-    work = ObjectCalls(benchmark.path / WORK / "objects", executor, progress or unseen)
+    work = ObjectCalls(benchmark.path / WORK / "objects", executor, progress or ignore_progress)
     if detector == "known":
         _take_known(benchmark, watched)
     else:
         work.detect(watched, detector)
     work.look(watched)
     failed = [f"objects of {w.video.id}: {w.failure}" for w in watched if w.failure is not None]
-    remembered = [remember(w, work.looks(w), settings) for w in watched if w.failure is None]
+    remembered = [update_bank(w, work.looks(w), settings) for w in watched if w.failure is None]
     own = {entity.id for found in remembered for entity in found.entities}
     others = [row for row in benchmark.read(ENTITIES) if row.extra.get(MADE_BY) != STAGE and row.id not in own]
     with benchmark.writing(stage=STAGE, settings=recorded, parents=parents) as writer:
@@ -203,7 +202,7 @@ class VideoSightings:
     crops: dict[str, bytes]
 
 
-def remember(w: VideoWork, looks: Sequence[DescribedFrame], settings: ObjectSettings) -> VideoSightings:
+def update_bank(w: VideoWork, looks: Sequence[DescribedFrame], settings: ObjectSettings) -> VideoSightings:
     """Turn the described frames of a video into sightings, entities and crops with the memory bank."""
     bank = MemoryBank(settings.memory)
     tracks: list[list[int]] = []

@@ -24,7 +24,7 @@ from reeltalk.store.tables import CLIPS, DIALOGUES, GATES, VIDEOS, Table
 from reeltalk_build.construct.chain_steps import CHAIN_STEPS
 from reeltalk_build.construct.dialogue_steps import DIALOGUE_STEPS
 from reeltalk_build.construct.gate_steps import GATE_STEP
-from reeltalk_build.construct.object_step import run_object_step
+from reeltalk_build.construct.object_step import UP_TO_DATE, run_object_step
 from reeltalk_build.construct.prompting import prompts
 from reeltalk_build.construct.settings import STEPS, Step
 from reeltalk_build.construct.step import (
@@ -67,19 +67,23 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
     counts: dict[str, int] = {}
     warnings: list[str] = []
     left_out: list[str] = []
+    unchanged: list[str] = []
     for step in (name for name in STEPS if name in steps):
         run.watch.begin(step)
         if step == "objects":
             objects = run_object_step(run)
             counts |= objects.counts
-            warnings += objects.warnings
+            if objects.warnings == (UP_TO_DATE,):
+                unchanged.append(step)
+            else:
+                warnings += objects.warnings
             left_out += objects.left_out
             continue
         spec = _SPECS[step]
         settings, parents = _settings_of(run, spec), _parents_of(run.benchmark, spec)
         again = (run.retries and lacks_replies(run.benchmark, step)) or any(unseen_parts(run.benchmark, step))
         if not again and _is_up_to_date(run.benchmark, spec, settings, parents):
-            warnings.append(f"{step}: nothing changed since the last run")
+            unchanged.append(step)
             counts |= {table.name: run.benchmark.rows(table) for table in spec.writes}
             continue
         _refuse_reviewed(run.benchmark, spec)
@@ -88,6 +92,9 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
         counts |= _write(run, spec, made, settings, parents)
         if blocks is not None:
             blocks.forget(run.benchmark, step)
+    if unchanged:
+        # Told, not reported: the report of work that was interrupted says the same as that of work that was not.
+        run.tell(f"nothing changed since the last run: {', '.join(unchanged)}")
     warnings += _out_of_date(run.benchmark, steps)
     left_out += (line for step in steps for line in unseen_parts(run.benchmark, step))
     return StageReport(stage=STAGE, counts=counts, warnings=tuple(warnings), left_out=tuple(dict.fromkeys(left_out)))

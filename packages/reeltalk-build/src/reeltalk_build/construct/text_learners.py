@@ -43,7 +43,7 @@ MOST_NEAREST: Final = 50
 MOST_ASKED: Final = 20_000
 """Most turns of a kind that the learners are asked; of more, a draw."""
 
-ASKED_AT_ONCE: Final = 512
+TURNS_AT_ONCE: Final = 512
 """Turns whose answers are held at a time."""
 
 Conversation = Dialogue | QAChain
@@ -207,7 +207,7 @@ def _bias_of(kind: str, train: Iterable[TextTurn], test: Iterable[TextTurn]) -> 
     right: dict[str, list[bool]] = defaultdict(list)
     videos: list[str] = []
     asked = iter(test)
-    while some := list(islice(asked, ASKED_AT_ONCE)):
+    while some := list(islice(asked, TURNS_AT_ONCE)):
         videos += [turn.video_id for turn in some]
         for name, found in learners.right(some):
             right[name] += found

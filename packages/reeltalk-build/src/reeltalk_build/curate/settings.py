@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from reeltalk.curate.transcripts import LANGUAGE
 from reeltalk.curate.wholeness import MAX_MISSING
 from reeltalk.errors import SettingError
-from reeltalk.video.records import DETECTORS, DetectorSettings
+from reeltalk.video.records import SHOT_DETECTORS, DetectorSettings
 
 NonNegative = Annotated[float, Field(ge=0)]
 PRESETS: Final[Mapping[str, Mapping[str, int | float]]] = {
@@ -131,7 +131,7 @@ class CurateSettings(BaseModel):
     def detector_settings(self) -> DetectorSettings:
         """The detector with its threshold."""
         values = {"threshold": self.threshold, "min_shot_s": self.min_shot_s, "min_shot_frames": self.min_shot_frames}
-        kind = DETECTORS[self.detector]
+        kind = SHOT_DETECTORS[self.detector]
         unknown = [name for name, value in values.items() if value is not None and name not in kind.model_fields]
         if unknown:
             raise SettingError(f"the {self.detector} detector has no {unknown[0]}")

@@ -22,10 +22,10 @@ from reeltalk_build.graph.activity import ActivityGraph
 from reeltalk_build.graph.reading import VideoGraphs
 from reeltalk_build.graph.story import Story, StoryEvent
 
-WIDTH: Final = 1000
-LEFT: Final = 150
-ROW: Final = 22
-TOP: Final = 62
+WIDTH_PX: Final = 1000
+LEFT_PX: Final = 150
+ROW_PX: Final = 22
+TOP_PX: Final = 62
 SHOWN_STATES: Final = {"GRABED": "m0", "ON": "m1", "OPEN": "m2", "DIRTY": "m3"}
 """States with a bar on the time line, and the class of its colour."""
 STATE_NAMES: Final = {"GRABED": "held", "ON": "on", "OPEN": "open", "DIRTY": "dirty"}
@@ -116,7 +116,6 @@ def write_scenario_pages(
 
     Args:
         title: Name of the set of scenarios.
-        shown: The scenarios.
         folder: An existing, empty folder.
         environment: Where the templates are.
 
@@ -153,13 +152,13 @@ def tell_event(event: StoryEvent) -> str:
 
 def _positions(story: Story) -> list[float]:
     """The start of each event on the time line, and the end of the last; evenly spaced if times are unknown."""
-    inner = WIDTH - LEFT - 10
+    inner = WIDTH_PX - LEFT_PX - 10
     total = story.duration_s
     if total:
         ends = [event.interval.end_s for event in story.events if event.interval is not None]
-        return [float(LEFT), *(LEFT + inner * end / total for end in ends)]
+        return [float(LEFT_PX), *(LEFT_PX + inner * end / total for end in ends)]
     count = len(story.events)
-    return [LEFT + inner * n / count for n in range(count + 1)]
+    return [LEFT_PX + inner * n / count for n in range(count + 1)]
 
 
 @dataclass(frozen=True)
@@ -212,11 +211,11 @@ def draw_story(environment: Environment, story: Story) -> Markup:
             state_names=STATE_NAMES,
             when=_when,
             tell_event=tell_event,
-            width=WIDTH,
-            height=TOP + ROW * len(objects) + 26,
-            left=LEFT,
-            top=TOP,
-            row=ROW,
+            width=WIDTH_PX,
+            height=TOP_PX + ROW_PX * len(objects) + 26,
+            left=LEFT_PX,
+            top=TOP_PX,
+            row=ROW_PX,
         )
     )
 

@@ -22,7 +22,7 @@ from reeltalk.store.tables import CLIPS, ENTITIES, FRAMES, IDENTITY_CHANGES, KNO
 from reeltalk.store.validate import validate
 from reeltalk.video.encode import pixels_of
 from reeltalk_build.construct.frames import FRAMES_A_CALL, parse_frames, read_frames
-from reeltalk_build.construct.object_step import STAGE, ObjectSettings, sight_objects
+from reeltalk_build.construct.object_step import STAGE, UP_TO_DATE, ObjectSettings, sight_objects
 from reeltalk_build.construct.objects import (
     DescribedFrame,
     FoundBox,
@@ -136,7 +136,7 @@ def test_an_interruption_repeats_at_most_what_was_under_way(
     assert not (benchmark.path / WORK / "objects").exists()
     third = Interrupted(0)
     report = sight_objects(benchmark, SETTINGS, "known", third)
-    assert (report.warnings, third.asked) == (("it is up to date",), 0)
+    assert (report.warnings, third.asked) == ((UP_TO_DATE,), 0)
 
 
 # Videos of which every pixel is known
@@ -220,7 +220,7 @@ def test_a_limit_looks_at_the_first_videos_and_keeps_a_result_for_all(tmp_path: 
     with pytest.raises(BenchmarkError, match="no video in its media store"):
         sight_objects(benchmark, SETTINGS, ByColour(), LocalExecutor(1), limit=1)
     assert not sight_objects(benchmark, SETTINGS, ByColour(), LocalExecutor(1)).warnings
-    assert sight_objects(benchmark, SETTINGS, ByColour(), LocalExecutor(1), limit=1).warnings == ("it is up to date",)
+    assert sight_objects(benchmark, SETTINGS, ByColour(), LocalExecutor(1), limit=1).warnings == (UP_TO_DATE,)
 
 
 def test_key_frames_are_looked_at_where_a_video_was_curated(tmp_path: Path) -> None:

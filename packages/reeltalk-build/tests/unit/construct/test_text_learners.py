@@ -173,7 +173,7 @@ def test_choosing_among_options_is_no_gain() -> None:
 
 def test_asking_about_many_videos_holds_few_turns_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_learners, "MOST_TURNS", 40)
-    monkeypatch.setattr(text_learners, "ASKED_AT_ONCE", 8)
+    monkeypatch.setattr(text_learners, "TURNS_AT_ONCE", 8)
     monkeypatch.setattr(rows, "BLOCK_BYTES", 1 << 12)
 
     def peak(videos: int) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Group, Parameter
 from pydantic import Field
 
-from reeltalk.cli.options import FRAMES, HOW, OUT, OVERWRITE, ExecutorName
+from reeltalk.cli.options import FRAMES, IN_OUTPUT, IN_RUN, OVERWRITE, ExecutorName
 from reeltalk.cli.terminal import ProgressBar, print_report, refuse_existing, say
 from reeltalk.errors import BenchmarkError, MissingExtraError, SettingError
 from reeltalk_household.world.settings import FilmSettings
@@ -23,8 +23,8 @@ IN_FRAMES = Parameter(group=FRAMES)
 @world.command(sort_key=1)
 def film(
     *,
-    into: Annotated[Path, OUT],
-    workers: Annotated[int | None, HOW] = None,
+    into: Annotated[Path, IN_OUTPUT],
+    workers: Annotated[int | None, IN_RUN] = None,
     executor: ExecutorName = "local",
     settings: Annotated[FilmSettings, Parameter(name="*", group=Group("Film", sort_key=2))] = DEFAULTS,
 ) -> int:
@@ -64,7 +64,7 @@ def play(
     labels: bool = False,
     width_px: Annotated[int, IN_FRAMES] = 640,
     fps: Annotated[int, IN_FRAMES] = 10,
-    out: Annotated[Path | None, OUT] = None,
+    out: Annotated[Path | None, IN_OUTPUT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Film your own program, in the syntax of VirtualHome.
@@ -108,7 +108,7 @@ def play(
     from reeltalk_household.world.camera import Camera
     from reeltalk_household.world.house import ROOM_ORDER
     from reeltalk_household.world.performance import carry_out
-    from reeltalk_household.world.situation import begin, read_program
+    from reeltalk_household.world.situation import initial_situation, read_program
 
     settings = FilmSettings(width_px=width_px, fps=fps, labels=labels, first_house=house, houses=1)
     if room not in ROOM_ORDER:
@@ -122,7 +122,7 @@ def play(
     if count > len(built.people):
         raise SettingError(f"{program} needs {count} people and a house has {len(built.people)}")
     room_name = next(name for name, r in built.rooms.items() if r.class_name == room)
-    start = begin(built, [room_name] * count)
+    start = initial_situation(built, [room_name] * count)
     steps = carry_out(built, commands, start)
     camera = Camera(
         built, width_px=settings.width_px, fps=fps, view="fixed" if view == "fixed" else "switching", labels=labels
@@ -137,10 +137,10 @@ def play(
 @world.command(sort_key=3)
 def release(
     *,
-    out: Annotated[Path, OUT],
+    out: Annotated[Path, IN_OUTPUT],
     videos: int = 1000,
     seed: int = 1,
-    workers: Annotated[int | None, HOW] = None,
+    workers: Annotated[int | None, IN_RUN] = None,
     executor: ExecutorName = "local",
 ) -> int:
     """Make reeltalk-household: films, questions, dialogues, streams, checks, baselines, leaderboard, card, Croissant.
@@ -189,7 +189,7 @@ def train(
     bench: Path,
     /,
     *,
-    out: Annotated[Path, OUT],
+    out: Annotated[Path, IN_OUTPUT],
     seed: int = 17,
     share: Annotated[float, Field(gt=0, le=1)] = 1.0,
     eye_steps: Annotated[int, Field(ge=1)] | None = None,

@@ -146,7 +146,6 @@ class MiniWords:
         """Encodes a text as numbers. A mark that is written in the text counts as an ordinary word.
 
         Args:
-            text: The text.
             people: Marks of people, by name, which replace their names; no others are used.
         """
         if not people:
@@ -185,7 +184,7 @@ class MiniWords:
 Whole = NDArray[np.unsignedinteger]
 
 
-def fitted(rgb: NDArray[np.uint8], shape: MiniShape) -> NDArray[np.uint8]:
+def fit_to_network(rgb: NDArray[np.uint8], shape: MiniShape) -> NDArray[np.uint8]:
     """Resizes a frame to the network's size.
 
     Args:

@@ -12,12 +12,12 @@ from typing import Final, Literal
 
 from reeltalk.errors import InputError, ReeltalkError
 from reeltalk.language.vocabulary import SPEECH_ACTS, class_of
-from reeltalk_household.world.house import ROOM_WIDTH_M, House, settle
+from reeltalk_household.world.house import ROOM_WIDTH_M, House, place_things
 from reeltalk_household.world.tables import world_table
 
 DURATIONS_S: Final[Mapping[str, float]] = world_table("actions")["seconds"]
 """Seconds that each action takes. The time of a walk depends on its distance, of talk on its words."""
-UNDONE: Final = frozenset({"boil", "pop", "finish", "ring", "break", "spill", "cool"})
+AGENTLESS_ACTIONS: Final = frozenset({"boil", "pop", "finish", "ring", "break", "spill", "cool"})
 """Changes that nobody does."""
 LATER: Final = "later"
 """A cut to another time. Only cameras know this action; no graph has it."""
@@ -73,7 +73,7 @@ class Command:
         return " ".join(parts)
 
 
-ACTIONS: Final = {action.upper(): action for action in ("walk", "say", *DURATIONS_S) if action not in UNDONE}
+ACTIONS: Final = {action.upper(): action for action in ("walk", "say", *DURATIONS_S) if action not in AGENTLESS_ACTIONS}
 _LINE: Final = re.compile(
     r"\s*(?:<char(?P<person>\d)>\s*)?\[(?P<action>\w+)\](?P<names>(?:\s*<[a-z_ ]+>\s*\(\d+\))*)"
     r'(?:\s*"(?P<act>[a-z]+):\s*(?P<says>[^"]+)")?\s*'
@@ -224,7 +224,7 @@ class ProgramStep:
         return person is not None and self.before.people[person].room != self.after.people[person].room
 
 
-OFTEN: Final[Mapping[str, tuple[str, str, float]]] = world_table("actions")["often"]
+FIRST_STATES: Final[Mapping[str, tuple[str, str, float]]] = world_table("actions")["often"]
 """States that things may have when a film begins: what they lack then, what they have, and how often."""
 
 
@@ -233,13 +233,12 @@ def moment_of_effect(action: str, start_s: float, duration_s: float) -> float:
     return round(start_s + (duration_s if action == "walk" else duration_s / 2), 3)
 
 
-def begin(
+def initial_situation(
     house: House, rooms: str | Sequence[str], *, light: Light = "day", draw: random.Random | None = None
 ) -> Situation:
     """The initial situation of a house.
 
     Args:
-        house: The house.
         rooms: Name of the room of each person, in the order of `House.people`, such as `["kitchen1", "kitchen1"]`; one
             name for the first person alone. People in one room stand side by side about its middle.
         light: Time of the day.
@@ -251,10 +250,10 @@ def begin(
         for name, t in house.things.items()
     }
     if draw is not None:
-        for name, place in settle(house.things, house.rooms, house.floors, draw).items():
+        for name, place in place_things(house.things, house.rooms, house.floors, draw).items():
             things[name] = replace(things[name], **place._asdict())
         for name, state in things.items():
-            change = OFTEN.get(class_of(name))
+            change = FIRST_STATES.get(class_of(name))
             if change is not None and draw.random() < change[2]:
                 things[name] = replace(state, values=(state.values - {change[0]}) | {change[1]})
     people = {}

@@ -38,7 +38,7 @@ from reeltalk_review.tables import (
     QueueRow,
     UnitRow,
     VideoRow,
-    moment,
+    timestamp,
 )
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import Draft
@@ -317,4 +317,4 @@ def known(world: World) -> dict[str, list[str]]:
 
 def past(days: float) -> str:
     """A moment some days ago."""
-    return moment(datetime.now(UTC) - timedelta(days=days))
+    return timestamp(datetime.now(UTC) - timedelta(days=days))

@@ -20,7 +20,7 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk_review.database import SCHEMA_VERSION, Database, ReviewProject, sqlite_url
 from reeltalk_review.events import OPERATOR, broken_links, transaction
 from reeltalk_review.idempotency import CLEAN_EVERY, KEEP_REQUESTS, forget_requests
-from reeltalk_review.tables import EventRow, PersonRow, RequestRow, UnitRow, moment
+from reeltalk_review.tables import EventRow, PersonRow, RequestRow, UnitRow, timestamp
 from reeltalk_review.work import entry_history
 
 
@@ -197,7 +197,7 @@ def test_requests_are_forgotten_after_thirty_days(database: Database) -> None:
     now = datetime.now(UTC)
     with transaction(database, OPERATOR) as change:
         for days in (0, 29, 31, 400):
-            at = moment(now - timedelta(days=days))
+            at = timestamp(now - timedelta(days=days))
             change.session.add(RequestRow(person_id="ann", key=f"{days} days", what="", status=200, body=None, at=at))
     with transaction(database, OPERATOR, now=now) as change:
         for number in range(CLEAN_EVERY):
@@ -290,6 +290,7 @@ def test_a_full_disk_loses_the_change_that_was_refused_and_no_other(tmp_path: Pa
     database.close()
 
 
+@pytest.mark.slow
 def test_a_database_that_cannot_hold_all_texts_is_refused(new_postgres: Callable[[], str]) -> None:
     if "REELTALK_POSTGRES" in os.environ:
         pytest.skip("makes a cluster of its own")
@@ -300,6 +301,7 @@ def test_a_database_that_cannot_hold_all_texts_is_refused(new_postgres: Callable
         database.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_is_said_and_its_return_is_used(new_postgres: Callable[[], str]) -> None:
     if "REELTALK_POSTGRES" in os.environ:
         pytest.skip("makes a cluster of its own")

@@ -26,7 +26,7 @@ SAME_FOR_IMAGES: Final = {"SmolVLMProcessor": "Idefics3Processor"}
 """SmolVLM's own class needs a package that spells out numbers, for the lengths of videos. For images both are equal."""
 
 
-class Tuned(BaseModel):
+class TuningRecord(BaseModel):
     """How a checkpoint or an adapter was tuned, as far as it matters for using it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,7 +38,7 @@ class Tuned(BaseModel):
     """`checkpoint_hash` of the base checkpoint."""
 
     @classmethod
-    def beside(cls, folder: Path) -> "Tuned | None":
+    def beside(cls, folder: Path) -> "TuningRecord | None":
         """Reads `tuned.json` in a folder. Returns None if there is none.
 
         Raises:
@@ -163,7 +163,7 @@ class Checkpoint:
     """The folder of the weights: `path`, or the checkpoint that the adapter in `path` was trained on."""
     processor: Any = field(repr=False)
     model: Any = field(repr=False)
-    tuned: Tuned | None
+    tuned: TuningRecord | None
     """How the checkpoint was tuned, if the folder says so."""
 
     @property
@@ -225,7 +225,7 @@ def open_checkpoint(path: Path, *, weights: Weights = "auto", purpose: str) -> C
         ),
     )
     _check_fit(base, processor, model)
-    tuned = Tuned.beside(path)
+    tuned = TuningRecord.beside(path)
     if base != path:
         if tuned is not None and tuned.trained_on != checkpoint_hash(base):
             raise InputError(

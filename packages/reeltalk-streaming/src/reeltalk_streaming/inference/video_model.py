@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from reeltalk.errors import InputError, MissingExtraError, ModelError, SettingError
-from reeltalk.progress import silent
+from reeltalk.progress import ignore_sentences
 from reeltalk_streaming.inference.checkpoint import frame_options, load_error_text, open_checkpoint, within_memory
 
 Device = Literal["auto", "cpu", "cuda"]
@@ -42,7 +42,7 @@ class ConversationMessage(Protocol):
 
 
 @dataclass(frozen=True)
-class Written:
+class ModelReply:
     """The reply of the model."""
 
     text: str
@@ -94,7 +94,7 @@ class LocalVideoModel:
         max_new_tokens: int = 256,
         as_video: bool = False,
         seed: int = SEED,
-        tell: Callable[[str], object] = silent,
+        tell: Callable[[str], object] = ignore_sentences,
     ) -> None:
         try:
             import torch
@@ -120,7 +120,7 @@ class LocalVideoModel:
         """The folder's name."""
         return self.path.resolve().name
 
-    def reply(self, messages: Sequence[ConversationMessage]) -> Written:
+    def reply(self, messages: Sequence[ConversationMessage]) -> ModelReply:
         """The next message of the conversation, by greedy decoding.
 
         Raises:
@@ -147,7 +147,7 @@ class LocalVideoModel:
         text = self._processor.decode(tokens, skip_special_tokens=True).strip()
         if not text:
             raise ModelError(f"{self.name} wrote no answer; its chat template may not fit it")
-        return Written(
+        return ModelReply(
             text=text,
             prompt_tokens=prompt_tokens,
             completion_tokens=len(tokens),

@@ -120,7 +120,7 @@ class DatasetNumbers:
     tasks: Counter[str] = field(default_factory=Counter)
     turns_in_chains: int = 0
     turns_in_dialogues: int = 0
-    asked_videos: int = 0
+    videos_with_questions: int = 0
     """Videos with a chain or dialogue."""
     languages: Counter[str] = field(default_factory=Counter)
     """Turns by language, from the label; without a label, from Chinese characters."""
@@ -253,7 +253,7 @@ def count_dataset(benchmark: Benchmark, *, with_graphs: bool = True) -> DatasetN
         found.relations[linkage.relation] += 1
     found.chains, found.dialogues = chains.total(), found.dialogue_turns.n
     found.chains_a_video.counts.update(chains.values())
-    found.asked_videos = len(talked | chains.keys())
+    found.videos_with_questions = len(talked | chains.keys())
     if found.dialogues:
         known = Spread(Counter(seconds for video in talked if (seconds := lengths_s.get(video)) is not None))
         lengths = known.mean, found.question_words.mean, found.answer_words.mean

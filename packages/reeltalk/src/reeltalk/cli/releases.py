@@ -327,7 +327,7 @@ def _export_training(
         )
     if TEST in done.found.splits:
         say(f"the data include the split '{TEST}': do not evaluate a model on it that was trained on it")
-    for line in done.told:
+    for line in done.changes:
         print(f"told: {line}")
     print(
         f"{layout} of {', '.join(done.found.splits)}: {done.samples:,} samples of {done.found.units}s, "

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import BENCH, FIRST, FLAG, HOW, OUT, OVERWRITE, ExecutorName
+from reeltalk.cli.options import BENCH, FLAG, IN_OUTPUT, IN_RUN, IN_START, OVERWRITE, ExecutorName
 from reeltalk.cli.terminal import refuse_existing, whole_runs
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.plugins import added, load
 from reeltalk.schema.settings import settings_of
 
-LISTED: Final[dict[str, Literal["text", "json", "csv", "markdown"]]] = {
+LIST_FORMATS: Final[dict[str, Literal["text", "json", "csv", "markdown"]]] = {
     "html": "text",
     "text": "text",
     "json": "json",
@@ -22,27 +22,27 @@ LISTED: Final[dict[str, Literal["text", "json", "csv", "markdown"]]] = {
 }
 """The format of a list of published numbers, by the option --format."""
 FRAMES_SHOWN = Parameter(group=Group("Videos and frames", sort_key=30))
-OF_GRAPHS = Parameter(group=Group("Activity graphs", sort_key=32))
+IN_GRAPHS = Parameter(group=Group("Activity graphs", sort_key=32))
 
 
 def report(
     *runs: Path,
-    out: Annotated[Path | None, FIRST] = None,
-    format: Annotated[Literal["html", "text", "json", "csv", "latex", "markdown"], FIRST] = "html",
-    bench: Annotated[Path | None, FIRST, BENCH] = None,
-    figures: Annotated[str, OUT] = "",
-    tables: Annotated[str, OUT] = "",
+    out: Annotated[Path | None, IN_START] = None,
+    format: Annotated[Literal["html", "text", "json", "csv", "latex", "markdown"], IN_START] = "html",
+    bench: Annotated[Path | None, IN_START, BENCH] = None,
+    figures: Annotated[str, IN_OUTPUT] = "",
+    tables: Annotated[str, IN_OUTPUT] = "",
     about: Path | None = None,
     published: str = "",
     human: Path | None = None,
     judged: Path | None = None,
     credit: str | None = None,
-    media: Annotated[Literal["none", "link", "copy", "cut"], FIRST] = "none",
+    media: Annotated[Literal["none", "link", "copy", "cut"], IN_START] = "none",
     frames: Annotated[int, FRAMES_SHOWN] = 8,
     most_frames: Annotated[int, FRAMES_SHOWN] = 5000,
-    scenarios: Annotated[Path | None, OF_GRAPHS] = None,
-    only: Annotated[str | None, OF_GRAPHS] = None,
-    workers: Annotated[int | None, HOW] = None,
+    scenarios: Annotated[Path | None, IN_GRAPHS] = None,
+    only: Annotated[str | None, IN_GRAPHS] = None,
+    workers: Annotated[int | None, IN_RUN] = None,
     executor: ExecutorName = "local",
     strict: Annotated[bool, FLAG] = False,
     overwrite: Annotated[bool, OVERWRITE] = False,
@@ -187,10 +187,10 @@ def _list_published(names: str, format: str, out: Path | None) -> int:
 
     if out is not None:
         raise SettingError("published numbers are printed; leave out --out, or name runs to show them with")
-    if format not in LISTED:
+    if format not in LIST_FORMATS:
         raise SettingError("published numbers are listed as text, json, csv or markdown")
     chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    print(render_published(() if chosen == ("all",) else chosen, LISTED[format]), end="")
+    print(render_published(() if chosen == ("all",) else chosen, LIST_FORMATS[format]), end="")
     return 0
 
 

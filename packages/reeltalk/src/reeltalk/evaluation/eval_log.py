@@ -40,11 +40,11 @@ NO_MODEL: Final = "none/none"
 """Name of no model in the format."""
 SHOWN_AGAIN_S: Final = 60.0
 """Least time between two moments at which the samples so far appear in the log."""
-SHARE: Final = 0.05
+SHOWN_AGAIN_SHARE: Final = 0.05
 """Largest part of the time that is spent on that."""
 COMPRESSION: Final = 1
 """Level of zlib; higher ones make a log of text a tenth smaller in twice the time."""
-WAITING: Final = 64
+MOST_WAITING: Final = 64
 """Most samples that wait to be written. Kept replies come faster than a log is written."""
 SUMMARY_CHARACTERS: Final = 1024
 """Longest text in the list of samples, as in inspect_ai's own; the whole list is in memory."""
@@ -104,11 +104,11 @@ class SampleRecord:
         """Add a message to the conversation of the sample."""
         self._said.append({"id": f"{self._uuid}-m{len(self._said)}", "role": role, "content": text})
 
-    def exchange(self, told: Exchange) -> None:
+    def exchange(self, exchange: Exchange) -> None:
         """Add a request and its reply."""
-        model, reply = _name(told.model), told.reply
+        model, reply = _name(exchange.model), exchange.reply
         output: dict[str, Json] = {"model": model, "choices": [], "completion": ""}
-        more: dict[str, Json] = {} if told.error is None else {"error": told.error}
+        more: dict[str, Json] = {} if exchange.error is None else {"error": exchange.error}
         if reply is not None:
             message = {"role": "assistant", "content": reply.text, "source": "generate", "model": reply.model}
             stop = "max_tokens" if reply.cut_off else "stop"
@@ -122,9 +122,9 @@ class SampleRecord:
                 self._usage.setdefault(model, Counter()).update(usage)
             if reply.took_s is not None:
                 output["time"] = more["working_time"] = reply.took_s
-        asked = {"model": model, "input": [], "input_refs": self._references(told.messages)}
+        asked = {"model": model, "input": [], "input_refs": self._references(exchange.messages)}
         rest = {"tools": [], "tool_choice": "none", "config": {}, "output": output, "completed": _moment(time.time())}
-        self._event("model", asked | rest | more, at_s=told.began_s)
+        self._event("model", asked | rest | more, at_s=exchange.began_s)
 
     def score(self, score: LoggedScore) -> None:
         """Add the scores of the sample."""
@@ -319,8 +319,8 @@ class EvalLog:
             while self._due and self._due[0].done():
                 self._due.popleft().result()
         self._due.append(self._thread.submit(self._add, record))
-        if len(self._due) > WAITING:
-            await asyncio.wait([asyncio.wrap_future(self._due[-WAITING])])
+        if len(self._due) > MOST_WAITING:
+            await asyncio.wait([asyncio.wrap_future(self._due[-MOST_WAITING])])
 
     def close(self, status: Status, error: Exception | None = None) -> None:
         """Write the end. The log appears whole.
@@ -382,7 +382,7 @@ class EvalLog:
                 copy.unlink(missing_ok=True)
         self._archive = self._opened("a")
         self._shown_s = time.monotonic()
-        self._waits_s = max(SHOWN_AGAIN_S, (self._shown_s - began_s) / SHARE)
+        self._waits_s = max(SHOWN_AGAIN_S, (self._shown_s - began_s) / SHOWN_AGAIN_SHARE)
 
     def _opened(self, mode: Literal["w", "a"]) -> zipfile.ZipFile:
         return zipfile.ZipFile(self._partial, mode, zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION)

@@ -56,7 +56,6 @@ def run_samples(
 
     Args:
         name: Name of the task in the log.
-        samples: The samples.
         play: Plays a sample by its identifier.
         judging: Judges it after that.
         models: Models by role, whose requests the log shows; `player` is the one the log is filed under.

@@ -12,11 +12,10 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
-from reeltalk.llm.model import Effort, Temperature
 from reeltalk.schema.gates import Only
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.schema.server_address import ServerAddress
-from reeltalk.schema.settings import Count, Money, settings_of
+from reeltalk.schema.settings import Count, Effort, Money, Temperature, settings_of
 
 FramePolicy = Literal["uniform", "fps", "per-clip", "first-turn", "none"]
 

@@ -27,7 +27,7 @@ from reeltalk.evaluation.playing.play import (
 )
 from reeltalk.evaluation.playing.script import Script
 from reeltalk.evaluation.settings import PlaySettings
-from reeltalk.evaluation.signing import code_hash, served_part
+from reeltalk.evaluation.signing import code_hash, server_part
 from reeltalk.evaluation.useless import UselessReplies
 from reeltalk.judge.judge import (
     NULL_MODEL,
@@ -52,7 +52,7 @@ from reeltalk.progress import Progress
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.record import Record
 from reeltalk.schema.scoring import JudgedScore
-from reeltalk.store.rows import Mapped, Rows, SpooledRows
+from reeltalk.store.rows import MappedRows, Rows, SpooledRows
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
@@ -218,7 +218,7 @@ class JudgingSetup:
             told = ",".join(f"{key}={value}" for key, value in sorted(self.model.sampling.items()))
             sent = (("judge-sampling", told or "none"),)
         origins = self.logged.origins if self.logged is not None and judge.needs_model else ()
-        served = served_part("judge-served", self.name(judge), origins)
+        served = server_part("judge-served", self.name(judge), origins)
         code = () if judge.needs_model else (("code", code_hash(inspect.getfile(type(judge)))),)
         return (("judge", self.name(judge)), *judge.signature, *code, *sent, *served)
 
@@ -325,7 +325,7 @@ class EvaluationRunner:
                         self._useless.see_answer(turn)
                     self._count("playing")
 
-        self._run(Mapped(scripts, _sample_of_script), play_one, logged, metadata or {}, frames)
+        self._run(MappedRows(scripts, _sample_of_script), play_one, logged, metadata or {}, frames)
         return self._evaluation(list(numbers))
 
     def judge(self, units: Mapping[str, Sequence[AnsweredTurn]], *, metadata: Mapping[str, Any]) -> Evaluation:
@@ -359,7 +359,7 @@ class EvaluationRunner:
         keys = ((turn.unit, turn.unit_id) for turns in units.values() for turn in turns)
         self._null_sample = _drawn(keys, self._judging)
         order.sort(key=lambda unit: unit[:3])
-        samples = Mapped([unit[3] for unit in order], lambda name: _sample_of_turns(name, units[name]))
+        samples = MappedRows([unit[3] for unit in order], lambda name: _sample_of_turns(name, units[name]))
         self._run(samples, recall, None, metadata)
         return self._evaluation(list(units))
 

@@ -13,8 +13,8 @@ from typing import ClassVar
 from reeltalk.errors import InputError
 from reeltalk.formats import mt_video_bench_layout as layout
 from reeltalk.formats.export_losses import (
-    MADE_ON_THE_WAY,
-    UNHELD,
+    UNSTORED,
+    WORKING_TABLES,
     fields_left_out,
     labels_left_out,
     source_fields,
@@ -131,7 +131,7 @@ class _Writer(ReleaseWriter):
 
     def _lose_the_rest(self) -> None:
         content = self.content
-        tables = ("clips", "chains", "linkages", "paths", "graphs", *MADE_ON_THE_WAY, *UNHELD)
+        tables = ("clips", "chains", "linkages", "paths", "graphs", *WORKING_TABLES, *UNSTORED)
         self.lost += tables_left_out(content, tables)
         self.lose(self.basic, "rounds of none of the six tasks, whose Ability is a basic capability")
         named: set[str] = {dialogue.video_id for dialogue in content.dialogues}

@@ -236,7 +236,7 @@ class MTVideoReader(ReleaseReader):
             if numbers != sorted(numbers):
                 order[dialogue.id] = [*numbers]
             found[dialogue.id] = event
-        self._add_events(file, found, **{layout.ORDER: order, FILE_FIELDS: fields_like_ours(extras)})
+        self._add_events(file, found, **{layout.ORDER_KEY: order, FILE_FIELDS: fields_like_ours(extras)})
 
     # ── answers and results ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -402,4 +402,4 @@ def _scores(
         extra: dict[str, Json] = {"run_id": run.run_id} if not isinstance(run.run_id, str) else {}
         if run.results is not None:
             extra["results"] = run.results
-        yield score(f"{layout.RUN}{name}", run.acc, {**extra, **run.unknown}, at)
+        yield score(f"{layout.RUN_PREFIX}{name}", run.acc, {**extra, **run.unknown}, at)

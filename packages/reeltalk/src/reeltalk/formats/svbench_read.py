@@ -665,7 +665,7 @@ class SVBenchReader(ReleaseReader):
             if alias in given and criterion not in given:
                 given[criterion] = given.pop(alias)
         for criterion in (*expected, *(name for name in given if name not in expected)):
-            reading = _reading(criterion, given[criterion]) if criterion in given else _unscored(layout.ABSENT)
+            reading = _reading(criterion, given[criterion]) if criterion in given else _unscored(layout.NO_SCORE)
             with file.making(f"{place}.scores.{criterion}"):
                 score = JudgedScore(
                     unit=unit,

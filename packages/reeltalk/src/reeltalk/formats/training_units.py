@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -30,8 +30,10 @@ from reeltalk.schema.sft import (
     reserved_in,
     tokens_of,
 )
-from reeltalk.store.content import Content
 from reeltalk.video.sampling import fixed_rate
+
+if TYPE_CHECKING:
+    from reeltalk.store.content import Content
 
 TRAIN: Final = "train"
 TEST: Final = "test"
@@ -130,7 +132,7 @@ class TrainingUnits:
 
 
 def conversations(
-    content: Content,
+    content: "Content",
     *,
     units: UnitKind | None = None,
     split: str | None = None,
@@ -180,7 +182,7 @@ def conversations(
     return found
 
 
-def _videos(content: Content, split: str | None) -> set[VideoId]:
+def _videos(content: "Content", split: str | None) -> set[VideoId]:
     by_split: dict[str | None, set[VideoId]] = defaultdict(set)
     for video in content.videos:
         by_split[video.split].add(video.id)
@@ -201,7 +203,7 @@ def _videos(content: Content, split: str | None) -> set[VideoId]:
 class _Collector:
     """Collects the conversations about some videos."""
 
-    def __init__(self, content: Content, chosen: set[VideoId], counts: Counter[str], choices: bool) -> None:
+    def __init__(self, content: "Content", chosen: set[VideoId], counts: Counter[str], choices: bool) -> None:
         self.content, self.chosen, self.counts, self.choices = content, chosen, counts, choices
         self.clips = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
 
@@ -334,7 +336,6 @@ class Cutter:
         """The samples of a conversation, in order.
 
         Args:
-            conversation: The conversation.
             duration_s: Length of its video: a turn without a moment is asked then.
             folder: Folder of the video's pictures, relative to the root of the data set.
         """

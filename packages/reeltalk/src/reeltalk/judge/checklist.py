@@ -25,7 +25,7 @@ from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.own_words import own_reply
 from reeltalk.llm.prompts import Prompts
 from reeltalk.llm.structured import MalformedReplyError, read_amid_prose, read_record
-from reeltalk.metrics.info import SHORT
+from reeltalk.metrics.info import AMOUNT_DECIMALS
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import ChecklistItem
 from reeltalk.schema.scoring import JudgedScore
@@ -412,9 +412,11 @@ PROTOCOL: Final = Protocol(
     measures=(dataclasses.replace(per_cent(MTV, "MT-Video-Bench"), mean_of="tasks"),),
     credit_rank=120,
     parts=(
-        MeasurePart("floor", "without content", direction="neither", decimals=SHORT),
-        MeasurePart("chance_adjusted", "above the floor", (None, PER_CENT), decimals=SHORT, mean_of="file"),
-        MeasurePart("rounds_sd", "deviation between judgings", (None, None), "neither", SHORT, mean_of="file"),
+        MeasurePart("floor", "without content", direction="neither", decimals=AMOUNT_DECIMALS),
+        MeasurePart("chance_adjusted", "above the floor", (None, PER_CENT), decimals=AMOUNT_DECIMALS, mean_of="file"),
+        MeasurePart(
+            "rounds_sd", "deviation between judgings", (None, None), "neither", AMOUNT_DECIMALS, mean_of="file"
+        ),
     ),
     open_parts="task",
     source="MT-Video-Bench (arXiv 2510.17722)",
@@ -426,7 +428,6 @@ def checklist_fields(turn: AnsweredTurn, answer: str, items: Sequence[ChecklistI
     """The fields of MT-Video-Bench's official prompt.
 
     Args:
-        turn: The turn.
         answer: Answer of the model.
         items: Items of the checklist; the script numbers them from `Q1`.
     """

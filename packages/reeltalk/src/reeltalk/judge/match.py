@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from reeltalk.judge.judge import JudgeUnit, not_applicable_row, score_row
 from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
-from reeltalk.judge.turns import NOBODY, SingleTurnJudge, no_answer_reason
+from reeltalk.judge.turns import NO_MODEL, SingleTurnJudge, no_answer_reason
 from reeltalk.language.answer_reading import read_yes_no
 from reeltalk.language.answer_words import (
     Mention,
@@ -592,8 +592,8 @@ class MatchJudge(SingleTurnJudge):
         found = matches(turn.text, turn.references, turn.question)
         if found is None:
             why = next(why for reference in turn.references if (why := _why_not(reference, turn.question)))
-            return [not_applicable_row(unit, MATCH, NOBODY, why, turn=turn)]
-        return [score_row(unit, MATCH, NOBODY, float(found), turn=turn)]
+            return [not_applicable_row(unit, MATCH, NO_MODEL, why, turn=turn)]
+        return [score_row(unit, MATCH, NO_MODEL, float(found), turn=turn)]
 
 
 def is_typed(turn: Turn | AnsweredTurn) -> bool:

@@ -15,7 +15,8 @@ class JudgeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     protocols: tuple[str, ...] = ()
-    """Names of judging protocols, as `reeltalk judge --help` lists them; python:FILE.py:CLASS for one of your own."""
+    """Names of judging protocols, as `reeltalk judge --help-all` lists them; python:FILE.py:CLASS for one of your
+    own."""
     metrics: tuple[str, ...] = ()
     """Text metrics, as of `score`; on the command line `none` for none."""
     compat: bool = False
@@ -67,7 +68,7 @@ NO_JUDGE: Final = (
 
 
 class JudgeModelSettings(BaseModel):
-    """Who judges, and how it is asked."""
+    """The model that judges, and how it is asked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

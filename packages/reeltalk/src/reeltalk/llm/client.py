@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import dataclasses
 import json
+import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from reeltalk.llm.wire import (
     describe_endpoint,
     longest_reply_chars,
     most_prompt_tokens,
+    start_on_one_line,
 )
 from reeltalk.schema.record import Json
 
@@ -122,7 +124,7 @@ class ModelClient:
             BudgetError: A limit would be passed.
         """
         if self.breaker.is_untried:
-            await asyncio.to_thread(self.breaker.check)
+            await _in_daemon(self.breaker.check)
         self.breaker.check()
         if self._closed:
             raise ModelError("the model was closed before it gave a reply")
@@ -132,7 +134,11 @@ class ModelClient:
         except ModelError as error:
             self.breaker.record_failure(error, first=request.times == 1)
             raise
-        self.breaker.record_success()
+        if reply.refused:
+            refusal = f"{describe_endpoint(self.endpoint)} refused: {start_on_one_line(reply.text)}"
+            self.breaker.record_failure(ModelError(refusal, kind="content"), first=request.times == 1)
+        else:
+            self.breaker.record_success()
         return reply
 
     def should_retry(self, request: Request, error: TransientError) -> bool:
@@ -204,6 +210,26 @@ async def send_within(
                 budget.settle(reserved, sent.prompt_tokens, sent.completion_tokens, reached=sent.reached)
         if not isinstance(sent.error, LearnedError):
             return sent
+
+
+async def _in_daemon(check: Callable[[], None]) -> None:
+    """As `asyncio.to_thread`, in a thread that no end of a command waits for: a server may take minutes."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    raised = list[Exception]()
+
+    def work() -> None:
+        try:
+            check()
+        except Exception as error:
+            raised.append(error)
+        # The loop may be gone by now.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(ended.set)
+
+    threading.Thread(target=work, name="preflight", daemon=True).start()
+    await ended.wait()
+    for error in raised:
+        raise error
 
 
 async def _with_pictures(message: Message, picture: Picture) -> Message:

@@ -16,7 +16,7 @@ from reeltalk.llm.replies import ReplyStore, reply_key
 from reeltalk.llm.retrying import Breaker
 from reeltalk.llm.scrubbing import public_address
 from reeltalk.llm.wire import Sender, Sent
-from reeltalk.progress import silent
+from reeltalk.progress import ignore_sentences
 from reeltalk.schema.record import Json
 
 
@@ -77,7 +77,7 @@ class ServedModel:
     """Returns the peak memory in bytes, if the model runs in this process."""
     listener: Callable[[Exchange], object] | None = None
     """Called after each question, in the task that asked it."""
-    tell: Callable[[str], object] = silent
+    tell: Callable[[str], object] = ignore_sentences
     """Receives a sentence when the server gives replies under another name than before."""
     _under_way: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
@@ -148,7 +148,8 @@ class ServedModel:
     async def _reply(self, key: str, messages: Sequence[Message], schema: dict[str, Json] | None, sample: int) -> Reply:
         kept = self.store.get(key)
         if kept is None:
-            return self.store.put(key, await self.client.ask(messages, schema=schema, sample=sample))
+            reply = await self.client.ask(messages, schema=schema, sample=sample)
+            return reply if reply.refused else self.store.put(key, reply)
         self.client.breaker.record_kept()
         return kept
 
@@ -176,7 +177,7 @@ def create_served_model(
     sees_images: bool = True,
     breaker: Breaker | None = None,
     arguments: Mapping[str, Json] | None = None,
-    tell: Callable[[str], object] = silent,
+    tell: Callable[[str], object] = ignore_sentences,
 ) -> ServedModel:
     """Create a model for an evaluation.
 

@@ -241,7 +241,6 @@ def ask_for(
     """Ask for a record. A reply that cannot be used is shown to the model once, with the reason.
 
     Args:
-        model: The model.
         messages: The conversation.
         kind: A pydantic model, dataclass or other type whose JSON is an object. Its schema is sent too.
         check: Returns what is wrong with a record of the right type; None if nothing is.
@@ -273,7 +272,6 @@ async def ask_for_async(
     """Like `ask_for`, from an event loop.
 
     Args:
-        model: The model.
         messages: The conversation.
         kind: A pydantic model, dataclass or other type whose JSON is an object. Its schema is sent too.
         check: Returns what is wrong with a record of the right type; None if nothing is.

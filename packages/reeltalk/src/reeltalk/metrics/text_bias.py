@@ -12,11 +12,11 @@ from pydantic import TypeAdapter
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.store.text_tables import escape_card, markdown_table
 
-TEXT: Final = "text"
+TEXT_GATE: Final = "text"
 """Gate of a kind of question: a learner of the text should not gain much over the constant answer."""
 MARGIN: Final = 0.10
 """Most that a learner may gain, as a share of the turns."""
-FEWEST: Final = 20
+FEWEST_TURNS: Final = 20
 """Turns of a kind in test below which there is no verdict."""
 _NUMBER: Final = TypeAdapter(float)
 
@@ -47,7 +47,7 @@ class TextBias:
     def outcome(self) -> GateOutcome:
         """Whether the gain is within the margin; unchecked if the turns are few, or a gain above it may be chance."""
         above = self.gain > MARGIN
-        if self.turns < FEWEST or (above and (self.low is None or self.low <= 0)):
+        if self.turns < FEWEST_TURNS or (above and (self.low is None or self.low <= 0)):
             return GateOutcome.UNCHECKED
         return GateOutcome.FLAGGED if above else GateOutcome.PASSED
 
@@ -59,7 +59,7 @@ def text_gate(bias: TextBias) -> GateResult:
         GateOutcome.UNCHECKED: f"{bias.turns:,} turns in test are too few to tell",
     }
     return GateResult(
-        gate=TEXT,
+        gate=TEXT_GATE,
         unit="kind",
         unit_id=bias.kind,
         outcome=bias.outcome,
@@ -76,7 +76,7 @@ def text_biases(gates: Iterable[GateResult]) -> list[TextBias]:
     """The kinds among gate results, in their order."""
     found = []
     for gate in gates:
-        if gate.unit != "kind" or gate.gate.rpartition(":")[2] != TEXT or gate.value is None:
+        if gate.unit != "kind" or gate.gate.rpartition(":")[2] != TEXT_GATE or gate.value is None:
             continue
         extra = {name: None if value is None else _NUMBER.validate_python(value) for name, value in gate.extra.items()}
         found.append(

@@ -18,7 +18,7 @@ from reeltalk.schema.knowledge import Sighting
 
 NEAR_S: Final = 2.0
 """Seconds around a moment in which a thing that the judge names must be tracked."""
-PEOPLE: Final = frozenset({"person"})
+PEOPLE_CLASSES: Final = frozenset({"person"})
 """Classes that a sentence calls by many other words."""
 
 
@@ -80,7 +80,7 @@ def compare_with_tracks(
     for video_id, own in by_video.items():
         tracked: dict[str, list[Sighting]] = defaultdict(list)
         for sighting in sightings.get(video_id, ()):
-            if sighting.class_name not in PEOPLE:
+            if sighting.class_name not in PEOPLE_CLASSES:
                 tracked[" ".join(content_words(sighting.class_name))].append(sighting)
         for one in own:
             seen, asked = (set(content_words(text)) for text in (one.seen, one.turn.question))

@@ -40,10 +40,10 @@ from reeltalk.schema.gates import (
     ANSWERABLE,
     DEPENDS,
     DIFFICULTY,
-    ELSEWHERE,
+    ELSEWHERE_KEY,
     EVIDENCE_CUT,
     FAULTS,
-    GONE,
+    GONE_OUTCOMES,
     LEAK,
     VERIFIED,
     GateOutcome,
@@ -54,7 +54,7 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.identical import IdenticalUnits, SaidTexts, film_key
+from reeltalk.store.identical import IdenticalUnits, TextIndex, film_key
 from reeltalk.store.rows import rows_by
 from reeltalk.store.text_tables import escape_card, markdown_table
 
@@ -80,7 +80,7 @@ class TurnCheckInfo:
     gates: tuple[str, ...]
     """Names of its gates without the step; each also stands for names that continue with a full stop."""
     missing: str
-    """What nobody knows if it was not made."""
+    """What is unknown if it was not made."""
     always: bool = True
     """False for a check that most turns do not need."""
 
@@ -111,11 +111,11 @@ CHECKS: Final = (
 )  # fmt: skip
 """In the order of importance to a reader."""
 
-BY_GRAPH: Final = frozenset({"verified", "faults", "answerable", "evidence", "depends"})
+GRAPH_CHECKS: Final = frozenset({"verified", "faults", "answerable", "evidence", "depends"})
 """Checks that a graph needs no model for: it finds every answer again, with its evidence."""
-ATTEMPT: Final = "quality.attempt"
+ATTEMPT_GATE: Final = "quality.attempt"
 """Gate of a draft that went back to its writer; it says nothing about the draft that stays."""
-WHOLE_ONLY: Final = ("leak.share", "leak.left")
+WHOLE_DIALOGUE_GATES: Final = ("leak.share", "leak.left")
 """Gates of a whole dialogue that say nothing about each of its turns."""
 
 
@@ -127,7 +127,7 @@ def gate_name(gate: GateResult) -> str:
 @cache
 def check_of(name: str) -> CheckName | None:
     """The check that a gate belongs to."""
-    if name == ATTEMPT or name in WHOLE_ONLY:
+    if name == ATTEMPT_GATE or name in WHOLE_DIALOGUE_GATES:
         return None
     return next((c.name for c in CHECKS if any(name == gate or name.startswith(f"{gate}.") for gate in c.gates)), None)
 
@@ -147,7 +147,7 @@ def fault_class(gate: GateResult) -> str:
     """The class of fault that a result stands for: the gate, and for `verified` also the verdict."""
     name = gate_name(gate)
     if name == VERIFIED:
-        return f"{name}: {ELSEWHERE if gate.extra.get(ELSEWHERE) else verdict_of(gate)}"
+        return f"{name}: {ELSEWHERE_KEY if gate.extra.get(ELSEWHERE_KEY) else verdict_of(gate)}"
     return name
 
 
@@ -221,7 +221,7 @@ def checked_turns(units: Iterable[QAChain | Dialogue], gates: Sequence[GateResul
     for unit in units:
         found: dict[int | None, list[GateResult]] = {}
         for gate in by_unit.get(unit.id, ()):
-            if gate.outcome not in GONE:
+            if gate.outcome not in GONE_OUTCOMES:
                 found.setdefault(gate.turn_index, []).append(gate)
         for index, turn in enumerate(unit.turns):
             results = (*found.get(index, ()), *found.get(None, ()))
@@ -251,7 +251,7 @@ def checked_rewrites(
     by_unit = rows_by(gates, "unit_id")
     for rewrite in rewrites:
         found = by_unit.get(rewrite.id, ())
-        results = tuple(gate for gate in found if gate.unit == "linkage" and gate.outcome not in GONE)
+        results = tuple(gate for gate in found if gate.unit == "linkage" and gate.outcome not in GONE_OUTCOMES)
         index = rewrite.linkage.target.turn_index
         video_id = videos.get(rewrite.linkage.source.unit_id, "")
         by_graph = model_of(rewrite.writer) == GRAPH
@@ -368,7 +368,6 @@ def measure_quality(
 
     Args:
         units: Chains and dialogues of a benchmark.
-        gates: Its gate results.
         rewrites: Its rewriting drafts. They are a class of their own, and not among the turns.
         videos: Its videos; of those that look alike, chains may say the same.
         read: Its turns in their places, which are gone through if people filled in sheets about some.
@@ -379,7 +378,7 @@ def measure_quality(
 
     found, about = Quality(results=len(gates)), dict[str, str]()
     reasons: dict[str, Counter[str]] = {check.name: Counter() for check in CHECKS}
-    said, writers, constant = SaidTexts(), set[str](), ConstantReplies()
+    said, writers, constant = TextIndex(), set[str](), ConstantReplies()
     supported: list[SupportedTurn] = []
     verdicts = [gate for gate in gates if is_verdict(gate)]
     refused: dict[tuple[str, int], bool] = {}
@@ -428,8 +427,8 @@ def measure_quality(
         elif check.always or count.unchecked:
             found.not_made.append(count)
     for gate in gates:
-        if gate.outcome in GONE or gate_name(gate) == ATTEMPT:
-            outcome = GateOutcome.REPLACED if gate_name(gate) == ATTEMPT else gate.outcome
+        if gate.outcome in GONE_OUTCOMES or gate_name(gate) == ATTEMPT_GATE:
+            outcome = GateOutcome.REPLACED if gate_name(gate) == ATTEMPT_GATE else gate.outcome
             found.gone[fault_class(gate), outcome.value] += 1
     drafts = list(checked_rewrites(rewrites, gates, about))
     found.faults.update(f"{fault} (draft)" for draft in drafts for fault in draft.faults)
@@ -554,7 +553,7 @@ def quality_sentences(found: Quality) -> Iterator[str]:
         yield from sheet_sentences(found.read, format_share)
     missing: dict[str, list[str]] = {}
     for count in found.not_made:
-        if not (found.by_graph and count.check.name in BY_GRAPH):
+        if not (found.by_graph and count.check.name in GRAPH_CHECKS):
             missing.setdefault(count.reasons[0][0] if count.reasons else "", []).append(count.check.missing)
     for reason, what in missing.items():
         yield f"Not checked: {'; '.join(what)}{f' ({reason})' if reason else ''}."
@@ -570,7 +569,7 @@ def quality_sentences(found: Quality) -> Iterator[str]:
     share = format_share(found.passed)
     yield f"{share} of the verified turns passed every check that was made on them. Checks made: {made}."
     yield from rate_sentences(found.rates, found.judges)
-    if elsewhere := found.faults[f"{VERIFIED}: {ELSEWHERE}"]:
+    if elsewhere := found.faults[f"{VERIFIED}: {ELSEWHERE_KEY}"]:
         yield (
             f"Not verified: {elsewhere:,} of {found.turns:,} turns that a judge supports by a moment outside the "
             "stated evidence, or outside what it was shown."

@@ -63,7 +63,6 @@ def write_figures(
 
     Args:
         folder: The folder; it is created.
-        figures: The figures.
         formats: The formats of each figure.
         key: The meaning of the letters in the figures, for captions, such as `A: first model`.
     """

@@ -144,7 +144,6 @@ def tokens_of(turns: Iterable[TrainingTurn], limits: SampleLimits, count: TokenC
     """Tokens of a sample of these turns: frames, texts, and the additions of a chat template.
 
     Args:
-        turns: The turns.
         limits: Tokens per frame, and tokens to keep free.
         count: Counts the tokens of a text.
     """

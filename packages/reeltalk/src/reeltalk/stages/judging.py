@@ -24,7 +24,7 @@ from reeltalk.judge.judge import NULL_MODEL
 from reeltalk.judge.reference_checks import replace_answers
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, ReplyStore
-from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.progress import Progress, Tell, ignore_progress, ignore_sentences
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn
 from reeltalk.schema.runs import CONTROLS, ModelInfo
 from reeltalk.schema.settings import check_counts
@@ -186,7 +186,6 @@ class JudgedUnits(Mapping[str, Rows[AnsweredTurn]]):
     """Turns that are judged together, by name. Units are in their original order, each turn by turn.
 
     Args:
-        turns: All turns.
         limit: Maximum number of chains, paths and dialogues of each model, the first ones.
     """
 
@@ -274,8 +273,8 @@ def judge(
     beside: Sequence[str] = (),
     overwrite: bool = False,
     delete_replies: bool = False,
-    progress: Progress = unseen,
-    tell: Tell = silent,
+    progress: Progress = ignore_progress,
+    tell: Tell = ignore_sentences,
 ) -> RunReport:
     """Judge existing answers and write a run.
 
@@ -315,7 +314,7 @@ def judge(
     paths = [source.path if isinstance(source, Run) else Path(source) for source in sources]
     out, budget = Path(out), Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
     judging = judging or JUDGED_BY_DEFAULT
-    check_judging_settings(judging, judge_model, limits, kept=(limits.replies or out / REPLIES).is_file())
+    check_judging_settings(judging, judge_model, limits, has_replies=(limits.replies or out / REPLIES).is_file())
     judgement = _Judgement(
         judging,
         judge_model,

@@ -21,7 +21,7 @@ from reeltalk.store.benchmark import Benchmark, has_graphs
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.runs import Run, holds_plays, read_run
 
-ALONE: Final = "{} is a benchmark: its report is a site of its own, without runs and other benchmarks"
+ONE_BENCHMARK: Final = "{} is a benchmark: its report is a site of its own, without runs and other benchmarks"
 NO_RUNS: Final = "report needs at least one run; 'reeltalk score' writes them"
 
 
@@ -104,7 +104,7 @@ def runs_table(*runs: Run | Path | str, format: TableFormat, settings: ReportSet
     """
     opened = opened_subjects(runs)
     if isinstance(opened[0], Benchmark):
-        raise SettingError(ALONE.format(opened[0].path))
+        raise SettingError(ONE_BENCHMARK.format(opened[0].path))
     if settings is not None:
         _refuse_settings_of_sites(settings)
     return render_table([run for run in opened if isinstance(run, Run)], format)
@@ -131,7 +131,7 @@ def opened_subjects(subjects: Sequence[Run | Benchmark | Path | str]) -> list[Ru
     benchmarks = [subject for subject in subjects if _is_benchmark(subject)]
     if benchmarks and len(subjects) > 1:
         one = benchmarks[0]
-        raise SettingError(ALONE.format(one.path if isinstance(one, Run | Benchmark) else one))
+        raise SettingError(ONE_BENCHMARK.format(one.path if isinstance(one, Run | Benchmark) else one))
     if benchmarks:
         return [one if isinstance(one, Benchmark) else Benchmark.open(Path(str(one))) for one in benchmarks]
     return [subject if isinstance(subject, Run) else read_run(Path(str(subject))) for subject in subjects]

@@ -229,9 +229,8 @@ class Benchmark(HasOverview):
         """The rows of a table as a sequence that stays in its files; empty if the benchmark has no such table.
 
         Args:
-            table: The table.
-            among: Do not read the parts of a large table without rows of these videos. Rows of other videos stand
-                in the same parts, so they may come, too.
+            among: Do not read the parts of a large table without rows of these videos. Rows of other
+                videos in the other parts are included.
 
         Raises:
             BenchmarkError: The table is missing or was edited by hand.
@@ -512,7 +511,6 @@ class BenchmarkWriter:
         """Replace a table, and return its number of rows.
 
         Args:
-            table: The table.
             rows: All of its rows.
             work_of: The old entry of the table, to keep its stage as origin although rows are added.
         """
@@ -560,7 +558,6 @@ class BenchmarkWriter:
 
         Args:
             name: Path in the benchmark, one folder deep at most.
-            content: Its bytes.
         """
         if (problem := file_name_problem(name)) is not None:
             raise BenchmarkError(f"a file cannot be named {shorten(name)} in a benchmark: {problem}")

@@ -250,7 +250,7 @@ def test_the_samples_so_far_can_be_read_while_others_run(
 
 
 def test_few_ended_samples_wait_in_memory_for_a_slow_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eval_log, "WAITING", 2)
+    monkeypatch.setattr(eval_log, "MOST_WAITING", 2)
     log = eval_log.EvalLog(tmp_path, "evaluate", [], models={}, scored=False, at_a_time=1, metadata={})
     alive: WeakSet[SampleRecord] = WeakSet()
     written, most = Event(), list[int]()
@@ -304,7 +304,7 @@ def test_a_copy_that_has_no_room_does_not_end_the_run(tmp_path: Path, monkeypatc
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(eval_log, "SHOWN_AGAIN_S", 0.0)
-    monkeypatch.setattr(eval_log, "SHARE", 1e9)
+    monkeypatch.setattr(eval_log, "SHOWN_AGAIN_SHARE", 1e9)
     monkeypatch.setattr("shutil.copyfile", full)
     ran(tmp_path, say_name, at_a_time=1)
     assert samples_of(log_of(tmp_path)).keys() == {"a/1", "b", "c"}

@@ -2,11 +2,11 @@
 
 import pytest
 
-from reeltalk.metrics.constant_replies import FEWEST, ConstantReplies
+from reeltalk.metrics.constant_replies import FEWEST_REPLIES, ConstantReplies
 from reeltalk.metrics.tracked_things import SupportedTurn, compare_with_tracks
 from reeltalk.metrics.turn_checks import measure_quality, quality_sentences
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
-from reeltalk.schema.gates import ELSEWHERE, GateOutcome, GateResult
+from reeltalk.schema.gates import ELSEWHERE_KEY, GateOutcome, GateResult
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Box, Sighting
 from reeltalk.schema.record import ChainId, EntityId, VideoId
@@ -22,7 +22,7 @@ def verdict(seen: str, moment_s: float) -> GateResult:
 @pytest.mark.parametrize("differ", [False, True])
 def test_what_is_said_of_everything_alike_is_said(differ: bool) -> None:
     found = ConstantReplies()
-    for n in range(2 * FEWEST):
+    for n in range(2 * FEWEST_REPLIES):
         kind = f"D-{n % 4}" if differ else "D-OBJ"
         turn = Turn(question="Who?", labels={"vdact.question_type": (kind,)}, extra=MODEL)
         found.add_turn(turn, verdict(f"It is {n if differ else 'there'}.", n if differ else 1.0))
@@ -37,9 +37,9 @@ def test_what_is_said_of_everything_alike_is_said(differ: bool) -> None:
 
 def test_few_replies_and_those_of_a_graph_surprise_nobody() -> None:
     found = ConstantReplies()
-    for _ in range(FEWEST - 1):
+    for _ in range(FEWEST_REPLIES - 1):
         found.add_turn(Turn(question="Who?", labels={"vdact.question_type": ("D-OBJ",)}, extra=MODEL), None)
-    for _ in range(2 * FEWEST):
+    for _ in range(2 * FEWEST_REPLIES):
         found.add_turn(
             Turn(question="Who?", labels={"vdact.question_type": ("D-OBJ",)}, extra={"writer": "graph"}), None
         )
@@ -78,7 +78,7 @@ def test_tracked_objects_bear_out_what_a_judge_says() -> None:
 
 def test_a_turn_that_a_judge_supports_by_a_moment_elsewhere_is_not_verified() -> None:
     why = "the judge sees it at 1.0 s, outside the stated evidence, 5.0 to 6.0 s"
-    extra = {"verdicts": ["supported"], "judges": ["tiny"], "moment_s": 1.0, ELSEWHERE: True}
+    extra = {"verdicts": ["supported"], "judges": ["tiny"], "moment_s": 1.0, ELSEWHERE_KEY: True}
     gate = GateResult(
         gate="chains:verified", unit="chain", unit_id="c", turn_index=0, outcome=GateOutcome.FLAGGED, reason=why,
         extra=extra,

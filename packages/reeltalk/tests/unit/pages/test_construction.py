@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from page_world import World
-from side_by_side import written
+from two_writers import written
 
 from reeltalk.cli import run
 from reeltalk.metrics.counting import count_benchmark, count_words, format_counts
