@@ -28,10 +28,10 @@ LOOK_EVERY_S: Final = 2.0
 SECONDS: Final = "reeltalk/seconds"
 """Under this name pytest's cache keeps how long each file took when it last ran."""
 EXPECTED_S: Final = {
-    "tests/contract/test_pages.py": 150.0,
+    "tests/contract/test_pages.py": 60.0,
     "tests/contract": 5.0,
-    "tests/integration/test_examples.py": 100.0,
-    "tests/integration/test_full_disks.py": 80.0,
+    "tests/integration/test_examples.py": 60.0,
+    "tests/integration/test_full_disks.py": 30.0,
     "packages/reeltalk-review/tests/integration/test_review_roles.py": 70.0,
     "tests/integration": 20.0,
     "packages/reeltalk/tests/integration": 20.0,
