@@ -209,6 +209,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "build" / "docs"
 
 
+def test_the_pages_that_the_site_lists_have_at_most_45_000_words(site: Path) -> None:
+    # The entries of pages to search do not count: nobody reads them one after the other.
+    words = {}
+    for page in re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE):
+        text = (site.with_name("docs-source") / page).read_text(encoding="utf-8")
+        shown, entries = re.subn(r'<details class="entry".*?</details>', "", text, flags=re.DOTALL)
+        words[page] = len((re.sub(r"<[^>]+>", " ", shown) if entries else shown).split())
+    assert sum(words.values()) <= 45_000, sorted(words.items(), key=lambda item: -item[1])[:10]
+
+
 def test_no_link_of_the_site_is_broken(site: Path) -> None:
     assert len(list(site.rglob("*.html"))) > len(list(DOCS.rglob("*.md")))
     assert list(doc_links.broken_in_site(site)) == []
