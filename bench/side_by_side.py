@@ -153,7 +153,7 @@ def shots(folder: Path, *, quick: bool, rounds: int) -> dict[str, float]:
     """CPU time, memory and cuts, on a video with hard cuts and on one with dissolves, fades and flashes too."""
     figures = dict[str, float]()
     for name, hard in (("cuts", False), ("fades", True)):
-        seconds = 20 if quick else 60
+        seconds = 20 if quick else 30
         made = Recomposed(f"side-{name}.mp4", 1280, 720, seconds, shot_s=(2.0, 6.0), hard=hard)
         video, true = made.make()
         spent: dict[str, list[Spent]] = {"PySceneDetect": [], "reeltalk": []}
@@ -343,7 +343,7 @@ def stated(figures: Mapping[str, float]) -> list[Measure]:
         cost = re.search(r"(CPU )?\b(ms|s|MiB)\b", said)
         ours = figures.get(f"{what.rpartition(': ')[0]}: reeltalk, {said}")
         ratio = value / ours if cost and ours and "reeltalk" not in name else None
-        unit = cost[0] if cost else "count"
+        unit = cost[0] if cost else said.removeprefix("false ").split()[0]
         found.append(Measure(name, value, unit, "reeltalk" if ratio is not None else "", ratio))
     return found
 
