@@ -100,8 +100,8 @@ def main() -> None:
                 figures[f"{minute} min, {name}: times faster to answer than reading again"] = again_ms / answer_ms
             figures[f"{minute} min, reading again: answer, ms"] = again_ms
             print(f"{minute} min done", flush=True)
-        read_ms += cost_ms(lambda: free.told(QUESTION, ANSWER))
-        bound.told(QUESTION, ANSWER)
+        read_ms += cost_ms(lambda: free.add_exchange(QUESTION, ANSWER))
+        bound.add_exchange(QUESTION, ANSWER)
     last = minutes[-1]
     for what in ("frame, ms", "answer, ms", "memory, MB"):
         for name, start in (("all", minutes[0]), *(("bounded", minute) for minute in minutes if minute >= 10)):

@@ -40,7 +40,7 @@ from reeltalk.schema.sft import TRAINING_NEEDS
 from reeltalk.store.tables import TABLES
 from reeltalk_build.cli.projects import command_of, section_commands
 from reeltalk_build.construct.writer_options import CHECKING_OPTIONS, NEEDED_OPTIONS, WRITER_OPTIONS, WRITERS
-from reeltalk_build.project.sections import MODELS, SECTIONS, SHARED_OPTIONS
+from reeltalk_build.project.sections import MODELS, SECTIONS, SHARED
 
 # ── Commands ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -152,7 +152,7 @@ def project_file() -> Iterator[Entry]:
     """Every section of a project file with its settings."""
     found = section_commands()
     known = {option.key for command in found.values() for option in command.options}
-    shared = [(key, text) for key, text in SHARED_OPTIONS.items() if key in known]
+    shared = [(key, text) for key, text in SHARED.items() if key in known]
     first = ("benchmark", "Folder of the benchmark; all paths start from the project's file. Required.")
     yield Entry("project.yaml", "settings of the whole project", [first, *shared])
     for name, section in SECTIONS.items():

@@ -25,7 +25,7 @@ from walk_report import find_axe_problems
 
 from reeltalk.cli import app
 from reeltalk.cli.commands import COMMANDS
-from reeltalk.formats import FORMATS, TRAINING
+from reeltalk.formats import FORMATS, TRAINING_LAYOUTS
 from reeltalk.metrics.scoring import METRICS, TEXT_METRICS
 from reeltalk.plugins import GROUPS
 from reeltalk_build.cli.projects import command_of
@@ -63,7 +63,7 @@ def test_a_search_page_refuses_two_entries_of_one_anchor_and_writes_texts_as_tex
 def test_every_format_has_a_page() -> None:
     pages = {path.stem for path in (DOCS / "reference" / "formats").glob("*.md")}
     # All layouts of training data stand on one page.
-    assert pages == {*FORMATS, next(iter(TRAINING))}
+    assert pages == {*FORMATS, next(iter(TRAINING_LAYOUTS))}
 
 
 def test_the_site_lists_every_page() -> None:
@@ -244,6 +244,7 @@ def test_results_pages_show_measured_figures_and_tables_have_all(site: Path) -> 
         assert len(list(csv.DictReader(file))) == len(report_replays.read_reports())
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_search_page_finds_by_typing_and_by_its_address(site: Path, browser: Browser) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 800})

@@ -155,7 +155,7 @@ OWN: Final[dict[str, Callable[[World, Path], None]]] = {
 
 CASES: Final[dict[str, Case]] = {
     "import qa": Case("import qa table/questions.csv bench --videos videos", ("table=table", "videos/own=videos")),
-    "import vdact": Case("import vdact vdact bench", ("vdact=vdact",)),
+    "import vdact": Case("import vdact vdact bench", ("vdact=vdact",), quick=False),
     "import svbench": Case("import svbench svbench bench", ("release/svbench=svbench",), quick=False),
     "import folder": Case("import folder videos bench", ("videos/own=videos",)),
     "attach": Case("attach bench videos", ("imported=bench", "videos/vdact=videos")),
@@ -169,7 +169,7 @@ CASES: Final[dict[str, Case]] = {
     "rubrics": Case("construct bench --rubrics --writer m --base-url URL", ("constructed=bench",), quick=False),
     "sheet": Case("construct bench --sheet 10", ("constructed=bench",), quick=False),
     "graph questions": Case("graph questions bench", ("sighted-video=bench",), quick=False),
-    "graph curate": Case("graph curate vdact/kg_activity.zip --out graphs", ("vdact=vdact",)),
+    "graph curate": Case("graph curate vdact/kg_activity.zip --out graphs", ("vdact=vdact",), quick=False),
     "graph tell": Case("graph tell vdact/kg_activity.zip --out told", ("vdact=vdact",), quick=False),
     "graph tell model": Case(
         "graph tell vdact/kg_activity.zip --model m --base-url URL --out told", ("vdact=vdact",), quick=False
@@ -178,9 +178,9 @@ CASES: Final[dict[str, Case]] = {
     "media push": Case("media push bench HERE/store", ("filmed=bench",), quick=False),
     "media pull": Case("media pull pushed/bench HERE/pushed/store --trust", ("pushed=pushed",), quick=False),
     "tag": Case("tag bench --model tagger --base-url URL", ("constructed=bench",)),
-    "validate": Case("validate bench", ("constructed=bench",)),
+    "validate": Case("validate bench", ("constructed=bench",), quick=False),
     "freeze": Case("freeze bench release --version 1.0.0", ("constructed=bench",), quick=False),
-    "export qa": Case("export qa bench out.csv", ("constructed=bench",)),
+    "export qa": Case("export qa bench out.csv", ("constructed=bench",), quick=False),
     "export hub": Case("export hub bench out", ("constructed=bench",), quick=False),
     "export vdact": Case("export vdact bench out", ("imported=bench",), quick=False),
     "export streamingchat": Case("export streamingchat bench out", ("constructed=bench",), quick=False),
@@ -201,18 +201,18 @@ CASES: Final[dict[str, Case]] = {
         ("runs/qwen=run", "constructed=bench"),
     ),
     "score": Case(
-        "score vdact/results --format vdact --metrics bleu,rouge_l,cider --out scored", ("vdact=vdact",)
-    ),
+        "score vdact/results --format vdact --metrics bleu,rouge_l,cider --out scored", ("vdact=vdact",), quick=False),
     "proactive run": Case("proactive run bench --model always:5 --out run", ("asked=bench",)),
-    "proactive score": Case("proactive score bench run --out streams.json", ("asked=bench", "heard=run")),
+    "proactive score": Case("proactive score bench run --out streams.json", ("asked=bench", "heard=run"), quick=False),
     "chat": Case("chat film.mp4 --speed 0", ("film=film.mp4",), quick=False),
     "report": Case("report run judged --out site", ("runs/qwen=run", "runs/qwen-judged=judged"), quick=False),
     "report benchmark": Case("report bench --out site", ("constructed=bench",), quick=False),
-    "compare": Case("compare one two --out compared.txt", ("runs/qwen-judged=one", "runs/intern-judged=two")),
+    "compare": Case(
+        "compare one two --out compared.txt", ("runs/qwen-judged=one", "runs/intern-judged=two"), quick=False
+    ),
     "calibrate": Case(
         "calibrate one two --human people.csv --out calibrated",
-        ("runs/qwen-judged=one", "runs/intern-judged=two", "people/annotations=people.csv"),
-    ),
+        ("runs/qwen-judged=one", "runs/intern-judged=two", "people/annotations=people.csv"), quick=False),
     "world film": Case(
         "world film --scenarios 1 --houses 1 --width-px 320 --fps 2 --seed 7 --workers 1 --into bench"
     ),
@@ -233,8 +233,8 @@ CASES: Final[dict[str, Case]] = {
     "review apply": Case("review apply work/bench", ("reviewed=work",)),
     "new": Case("new kitchen"),
     "run": Case("run kitchen/project.yaml", ("project=kitchen",), quick=False),
-    "prompts": Case("prompts --out prompts"),
-    "doctor": Case("doctor bench", ("constructed=bench",)),
+    "prompts": Case("prompts --out prompts", quick=False),
+    "doctor": Case("doctor bench", ("constructed=bench",), quick=False),
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from reeltalk.schema.gates import VERIFIED, GateOutcome
 from reeltalk.schema.record import ChainId, ClipId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES
-from reeltalk_build.construct.canaries import CANARIES_A_KIND, KINDS, READ_AGAIN, draw_canaries
+from reeltalk_build.construct.canaries import KINDS, PER_KIND, READ_AGAIN, draw_canaries
 
 CLIPS = 12
 """In two videos."""
@@ -137,7 +137,7 @@ def test_a_judge_that_does_not_look_stops_the_step(
             (rate,) = judge_rates(Benchmark.open(folder).read(GATES))
             assert rate.pairs.detected.share == 1.0
             assert rate.pairs.alarms.share == 0.0
-            assert rate.pairs.count == CANARIES_A_KIND * len(KINDS)
+            assert rate.pairs.count == PER_KIND * len(KINDS)
             assert re.search(r"The judge truthful, turns of chains: it refused 100 % \(\d+ to 100 %; ", said.out)
             return
         assert code == 1
@@ -200,7 +200,7 @@ def test_canaries_follow_the_seed_and_are_few(every_step: Path) -> None:
         drawn, again, other = (list(draw_canaries(units, seed, "en")) for seed in (17, 17, 18))
         assert drawn == again != other
         kinds = [kind for _, changed in drawn for kind in changed.values()]
-        assert all(kinds.count(kind) <= 2 * CANARIES_A_KIND for kind in KINDS)
+        assert all(kinds.count(kind) <= 2 * PER_KIND for kind in KINDS)
         assert {"other_answer", "neighbour_question", "gibberish"} <= set(kinds)
         for unit, (copy, changed) in zip(units, drawn, strict=True):
             differ = {n for n, turn in enumerate(unit.turns) if copy.turns[n] != turn}
@@ -214,12 +214,12 @@ def test_canaries_follow_the_seed_and_are_few(every_step: Path) -> None:
         (Pairs(missed=18), "everything"),
         (Pairs(both=18), "everything"),
         (Pairs(missed=9, both=9), "the same"),
-        (Pairs(told=5, missed=4, both=4, turned=5), "coin"),
-        (Pairs(told=7, missed=11), f"{LEAST_REFUSED:.0%}"),
-        (Pairs(told=4, missed=1, both=12, turned=1), "coin"),
-        (Pairs(told=16, missed=2), None),
+        (Pairs(caught=5, missed=4, both=4, turned=5), "coin"),
+        (Pairs(caught=7, missed=11), f"{LEAST_REFUSED:.0%}"),
+        (Pairs(caught=4, missed=1, both=12, turned=1), "coin"),
+        (Pairs(caught=16, missed=2), None),
         # A careless writer: most originals are wrong too, and what its judge says of the others still tells.
-        (Pairs(told=7, missed=1, both=10), None),
+        (Pairs(caught=7, missed=1, both=10), None),
         (Pairs(missed=5), None),
     ],
 )
@@ -234,7 +234,7 @@ def test_a_coin_passes_less_often_than_is_said() -> None:
     passing = 0.0
     for discordant in range(19):
         for told in range(discordant + 1):
-            pairs = Pairs(told=told, turned=discordant - told, missed=18 - discordant)
+            pairs = Pairs(caught=told, turned=discordant - told, missed=18 - discordant)
             if JudgeRate("chains", "coin", {"x": pairs}).problem is None:
                 passing += comb(18, discordant) * comb(discordant, told) / 2**discordant / 2**18
     assert passing <= CHANCE_LEVEL

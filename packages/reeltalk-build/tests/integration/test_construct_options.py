@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 import pytest
 import scripted_vision
+from page_world import World
 from places import ROOT
 from scripted_server import Body, Server, serve
 
@@ -152,19 +153,19 @@ class Nothing:
 class Places:
     filmed: Path
     chained: Path
-    """The same with chains of the graph."""
+    """The same with chains of the graph, in full counts."""
     words: Mapping[str, str]
     """Paths and addresses by the word that stands for them."""
     servers: tuple[Server, Server]
 
 
 @pytest.fixture(scope="module")
-def folder(filmed_video: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(world: World, full: bool, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("constructing")
     for name in ("filmed", "chained"):
-        shutil.copytree(filmed_video, folder / name)
-        assert run(["construct", str(folder / name), "--steps", "objects", "--workers", "1"]) == 0
-    assert run(["construct", str(folder / "chained"), "--steps", "chains", "--workers", "1"]) == 0
+        shutil.copytree(world.made("sighted-video"), folder / name)
+    if full:
+        assert run(["construct", str(folder / "chained"), "--steps", "chains", "--workers", "1"]) == 0
     (folder / "own.py").write_text(OWN, encoding="utf-8")
     for name in ("chain", "probe"):
         assert run(["prompts", f"construct/en/{name}", "--out", str(folder / f"own-{name}")]) == 0

@@ -212,7 +212,7 @@ def run_server(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    # Whoever saves waits for the database a dozen times while others wait for them. Each time they must get the
+    # A person who saves waits for the database a dozen times while others wait for them. Each time they must get the
     # interpreter back at once, not after the 5 ms that Python gives to threads that compute.
     sys.setswitchinterval(SWITCH_S)
     # uvicorn raises the signal again after it has closed everything.

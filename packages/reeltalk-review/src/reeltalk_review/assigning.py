@@ -126,7 +126,7 @@ def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement
     if queue.task == TEST:
         rules.append(may_answer(person_id, queue.id))
     if may(person.role, Action.ADJUDICATE):
-        # Whoever sees the table of units would recognise gold in their own hands.
+        # People who see the table of units would recognise gold in their own hands.
         rules += [was_not_shown(), UnitRow.gold.is_(None)]
     return and_(*rules)
 
@@ -136,7 +136,6 @@ def may_know(person_id: str, queue_id: Any = UnitRow.queue_id) -> ColumnElement[
     """As SQL about a unit: it reveals nothing about a video that this person asks about, or is examined on, now.
 
     Args:
-        person_id: The person.
         queue_id: The queue of the unit. If it is given, the videos are found once, and not for each unit.
     """
     unit, queue = aliased(UnitRow), aliased(QueueRow)

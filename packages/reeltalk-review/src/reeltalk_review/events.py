@@ -111,7 +111,6 @@ def transaction(database: Database, author: str, *, now: datetime | None = None)
     """A transaction whose changes are events. Nothing is kept if the block raises.
 
     Args:
-        database: The database.
         author: A person's id, or `OPERATOR`.
         now: The time; by default the clock's.
     """

@@ -1,7 +1,7 @@
 """Known answers: copies of settled tasks, to measure how well annotators work. Tables call them gold.
 
 *Planted faults* are copies in which some turns were made wrong, from the benchmark itself; annotators cannot tell them
-from other tasks. A *training set* is copies of tasks as they were drafted; whoever begins in a queue gets them first,
+from other tasks. A *training set* is copies of tasks as they were drafted; people who begin in a queue get them first,
 and sees after each what was settled. Neither becomes a result. Nobody ever gets both a copy and another unit that shows
 the same turns, in any queue and in any order.
 """
@@ -135,7 +135,7 @@ def make_faulty(
     Args:
         content: Content of a unit of turns that are right. One of them stays so.
         others: Contents of such units, which lend turns.
-        planted: How often each fault was planted so far; the rarest comes first. It is counted on.
+        planted: How often each fault was planted so far; the rarest comes first. The faults made here are added.
         rng: Chooses places and faults.
     """
     turns = copy.deepcopy(content["turns"])
@@ -163,8 +163,6 @@ def add_known_answers(change: Transaction, queue_id: str, kind: Kind, count: int
     """Add copies of settled units to a queue. No unit is copied twice for the same purpose.
 
     Args:
-        change: The transaction.
-        queue_id: The queue.
         kind: `faults`: among the open units, for everybody who works here. `training`: before all units, for whoever
             begins.
         count: Number of units, 1 to `MOST_COPIES`.
@@ -305,10 +303,7 @@ def _has_held(person_id: Any, condition: Callable[[Any], ColumnElement[bool]]) -
 
 
 def _shows(unit: Any, copied: Any) -> ColumnElement[bool]:
-    """As SQL: a unit is about the same record as a copy, or shows its turns.
-
-    Link boards show two chains; tests and ratings show the questions of a chain, a dialogue, or a path.
-    """
+    """As SQL: a unit is about the same record as a copy, or shows its turns."""
     name = copied.target_id
     length, part = func.length(unit.target_id), func.length(name) + 1
     begins = func.substr(unit.target_id, 1, part) == name.concat("/")

@@ -269,7 +269,7 @@ MOST_KEYS: Final = 10_000
 class LoginLimiter:
     """Limits tries to sign in and to join, in memory: the generic cell rate algorithm.
 
-    Whoever guesses at a name from one address soon waits for each further try. The wait affects neither other names
+    A client that guesses at a name from one address soon waits for each try. The wait affects neither other names
     from that address nor the same name from other addresses.
 
     Args:

@@ -1,4 +1,4 @@
-"""What people are told about their work: a line and a guideline for each queue.
+"""Guidelines for people's work: a line and a text for each queue.
 
 The lead writes guidelines in Markdown. Until there is one, that of the kind of work in `guidelines/` applies.
 """
@@ -57,8 +57,6 @@ def write_guideline(change: Transaction, queue: QueueRow, text: str, *, based_on
     """Write a queue's guideline, and its line. Nothing changes if both are as they were.
 
     Args:
-        change: The transaction.
-        queue: Which queue.
         text: The guideline in Markdown.
         based_on: When the guideline that its author changed was written; empty for the one that comes with reeltalk.
         says: What the queue is, in one line; empty for the line that comes with reeltalk.

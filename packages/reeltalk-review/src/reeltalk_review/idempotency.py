@@ -27,7 +27,7 @@ CLEAN_EVERY: Final = 1000
 
 
 async def request_key(idempotency_key: Annotated[str, Header(max_length=LONGEST_KEY)] = "") -> str:
-    """The key of a change. Whoever did not hear the answer asks again with the same key."""
+    """The key of a change. A client that got no answer asks again with the same key."""
     if not 8 <= len(idempotency_key) <= LONGEST_KEY or not (
         idempotency_key.isascii() and idempotency_key.isprintable()
     ):

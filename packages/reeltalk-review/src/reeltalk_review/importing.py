@@ -286,7 +286,6 @@ def import_benchmark(
     """Import a benchmark into a project, or its changes since the last import.
 
     Args:
-        project: The project.
         benchmark: The benchmark to review.
         serving: Returns how each video is served. Called only if something is imported.
         queues: Kinds of work; if empty, those that the project has, or `FIRST_QUEUES`.
@@ -315,7 +314,7 @@ def import_benchmark(
     served = serving(benchmark)
     progress("loading what there is to review")
     with transaction(project.database, OPERATOR) as change:
-        loaded = import_content(change, project, benchmark, content, served, wanted=wanted, choice=choice)
+        loaded = import_content(change, project, benchmark, content, served, kinds=wanted, choice=choice)
         # Videos are enough if no queue was asked for: pairs may collect dialogues about them.
         if row is None and not loaded.new and not (content.videos and not queues and only is None):
             # The exception rolls back, so that the same command works once there is something.
@@ -330,18 +329,15 @@ def import_content(
     content: Content,
     served: ServedVideos | None,
     *,
-    wanted: Sequence[str],
+    kinds: Sequence[str],
     choice: ImportChoice = ImportChoice(),
 ) -> ImportReport:
     """Make the database hold the units of a benchmark, in one transaction.
 
     Args:
-        change: The transaction.
-        project: The project.
-        benchmark: The benchmark.
         content: Its rows.
         served: How each video is served; None to keep the stored values.
-        wanted: Kinds of work. Existing queues are renewed; others are added if there are drafts for them.
+        kinds: Kinds of work. Existing queues are renewed; others are added if there are drafts for them.
         choice: Overlap and videos of added queues.
     """
     session, loaded = change.session, ImportReport()
@@ -350,7 +346,7 @@ def import_content(
     revision = latest_revision(content.reviews)
     videos = {str(video.id) for video in content.videos}
     for position, (name, task) in enumerate(TASKS.items()):
-        if name not in wanted:
+        if name not in kinds:
             continue
         queue = session.get(QueueRow, name)
         if queue is not None and LOADED_KEY not in (queue.settings or {}):
@@ -405,7 +401,6 @@ def add_queue(
     """Add a queue after the existing ones; returns its number of units. The project may be served meanwhile.
 
     Args:
-        change: The transaction.
         kind: The kind of work: one of `TASKS`, or `collect`, whose units pairs talk about.
         queue_id: Its name in addresses.
         drafts: Its units, in the order in which people work on them.

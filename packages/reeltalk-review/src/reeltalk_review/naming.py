@@ -39,7 +39,7 @@ class ContentNames:
         return self._videos[video_id]
 
     def hidden_video(self, video_id: str) -> str:
-        """A video's name that tells nothing about it, as `Video 12`: for people who should not know what it shows."""
+        """A video's name that reveals nothing about it, as `Video 12`: for people who should not know what it shows."""
         return f"Video {self._numbers.setdefault(video_id, len(self._numbers) + 1)}"
 
     def unit(self, kind: str, unit_id: str, video_id: str) -> str:

@@ -181,7 +181,7 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         there = works.get(source, {}).get(place)
         if there is None or name not in there or there[name] != found.write.get(name):
             raise InvalidValue(f"{name[:80]!r} is not as in the work that it is said to be from", field="from")
-        # The task may store a field otherwise than it was sent, as an accepted turn with changes.
+        # The task may store another value than was sent, as an accepted turn with changes.
         if written.get(name) == there[name]:
             stored.setdefault("from", {})[name] = source
     return stored
@@ -345,10 +345,7 @@ def _goes_on(person_id: str) -> ColumnElement[bool]:
 
 
 def _open_to(person_id: str, now: str) -> tuple[ColumnElement[bool], ...]:
-    """As SQL: units to adjudicate that no adjudicator holds and in which this person has no other work.
-
-    People who left, or who only looked and whose lease is over, hold nothing: a unit must not wait for them for ever.
-    """
+    """As SQL: units to adjudicate that no adjudicator holds and in which this person has no other work."""
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
     held = exists().where(AssignmentRow.unit_id == UnitRow.id, holds_place(now, ADJUDICATOR))
     return (UnitRow.state == ADJUDICATION, ~mine, ~held, may_know(person_id))

@@ -126,7 +126,7 @@ class ForkingStream(Protocol):
         """Ask a question now."""
         ...
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         """Add a question and its answer to the conversation."""
         ...
 
@@ -190,7 +190,6 @@ class StreamPlayer:
     """Plays with a model that follows streams. It runs in its own thread, one turn at a time.
 
     Args:
-        model: The model.
         memory: Name of the memory that it keeps of a stream, for the signature.
         sees_frames: False if it must answer without frames.
         tells_options: False for a model that was not trained on choices. It gets the question without options.
@@ -286,7 +285,7 @@ class StreamPlayer:
             if isinstance(entry, HeardEntry):
                 held.stream.hear(entry.line)
             else:
-                held.stream.told(entry.question, entry.answer)
+                held.stream.add_exchange(entry.question, entry.answer)
             held.holds.append(entry)
         self._see(held, came, frames)
         # Later turns may see another answer in the history, so the stream without it is kept, too.

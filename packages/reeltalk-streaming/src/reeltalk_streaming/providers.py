@@ -156,7 +156,7 @@ class StreamingAPI(ModelAPI):
             total_tokens=spoken.prompt_tokens + spoken.completion_tokens,
         )
         output.time = time.monotonic() - began_s
-        output.metadata = {"new_frames": answered.new_frames, "kept_events": answered.kept_events}
+        output.metadata = {"new_frames": answered.new_frames, "kept_events": answered.stored_events}
         return output
 
     async def aclose(self) -> None:

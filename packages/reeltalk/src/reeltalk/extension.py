@@ -147,10 +147,10 @@ def made_object(found: type[Any], spec: str, *arguments: object) -> Any:
             if arguments
             else ("without arguments", "give its arguments defaults")
         )
-        raise SettingError(f"{spec}: the class cannot be made {how}: {describe_user_error(error)}; {hint}") from error
+        raise SettingError(f"{spec}: the class cannot be made {how}: {error_line(error)}; {hint}") from error
 
 
-def describe_user_error(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """Describe an error of a user's code in one line."""
     text = " ".join(str(error).split())[:300]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -184,7 +184,7 @@ def _loaded(spec: str) -> tuple[ModuleType, str]:
         hint = "install it, or give the path of its file" if error.name == where.split(".")[0] else "install it"
         raise SettingError(f"{spec}: {error}; {hint}") from error
     except Exception as error:
-        raise SettingError(f"{spec} cannot be imported: {describe_user_error(error)}; fix the module") from error
+        raise SettingError(f"{spec} cannot be imported: {error_line(error)}; fix the module") from error
 
 
 def _from_file(path: Path) -> ModuleType:

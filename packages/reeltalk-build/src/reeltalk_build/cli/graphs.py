@@ -294,7 +294,7 @@ def _refine(
         )
     for name, reason in done.failed.items():
         print(f"{name}: not written: {reason}")
-    print(f"{done.written:,} texts written, {done.kept:,} kept, {len(done.failed):,} failed: {out}")
+    print(f"{done.written:,} texts written, {done.reused:,} kept, {len(done.failed):,} failed: {out}")
     return 1 if done.failed else 0
 
 
@@ -354,7 +354,7 @@ def questions(
             turns=turns,
             seed=seed,
             overwrite=overwrite,
-            is_told=leak_of,
+            is_answered=leak_of,
             progress=lambda n, total: bar.show("asking", n, total, n / total),
         )
     print(f"{done.dialogues:,} dialogues, {done.turns:,} turns in {benchmark}")

@@ -95,7 +95,7 @@ def read_targets(path: Path, balance: Balance) -> dict[Label, float]:
     """
     try:
         tables = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         raise InputError(f"not TOML: {error}", file=path) from None
     targets: dict[Label, float] = {}
     # `[cogme.target]` is a table inside a table in TOML; `["cogme.target"]` is not. Both are accepted.
@@ -229,7 +229,7 @@ def deal_labels(
     return found
 
 
-def target_distance(counts: Mapping[Label, int], targets: Mapping[Label, float]) -> float:
+def distance(counts: Mapping[Label, int], targets: Mapping[Label, float]) -> float:
     """Sum of squared differences between shares and targets, 0 or more. A label without a target has the target 0."""
     totals: Counter[str] = Counter()
     for (vocabulary, _), count in counts.items():

@@ -136,7 +136,7 @@ class VideoContext:
             if self._speech is None:
                 self._speech = Speech(self._benchmark.read(SPEECH))
             speech = self._speech
-        return speech_lines(speech.said_in(video.id, intervals))
+        return speech_lines(speech.spoken_in(video.id, intervals))
 
     def _flow(self, video: Video, interval: Interval) -> float | None:
         """Mean optical flow in an interval; None if it was not measured."""
@@ -166,7 +166,7 @@ class VideoContext:
 
 
 def speech_lines(utterances: Sequence[Utterance]) -> str:
-    """Utterances as lines such as `12.0–14.5 s Anna: Come in.`; of a very long talk the beginning, which is said."""
+    """Utterances as lines such as `12.0–14.5 s Anna: Come in.`; of a very long talk the beginning and a count."""
     lines: list[str] = []
     left = MOST_SPEECH_CHARACTERS
     for number, spoken in enumerate(utterances):

@@ -36,7 +36,7 @@ MERGE_PASSES: Final = 2
 """MT-Video-Bench merges twice."""
 
 
-def overlap_coefficient(first: frozenset[str], second: frozenset[str]) -> float:
+def overlap(first: frozenset[str], second: frozenset[str]) -> float:
     """Overlap coefficient (Szymkiewicz and Simpson): common words as a share of the smaller set, 0 to 1; 0 if empty."""
     smaller = min(len(first), len(second))
     return len(first & second) / smaller if smaller else 0.0
@@ -50,7 +50,7 @@ def by_words(settings: ConstructSettings) -> Alike:
     """A rule by which captions describe one scene if they share enough of their content words."""
 
     def alike(before: str, after: str) -> bool:
-        return overlap_coefficient(topic_words(before), topic_words(after)) >= settings.merge_similarity
+        return overlap(topic_words(before), topic_words(after)) >= settings.merge_similarity
 
     return alike
 
@@ -67,7 +67,6 @@ def single_scenes(
     """Merge neighbouring clips with similar captions into scenes.
 
     Args:
-        video_id: The video.
         clips: Its clips in order of time.
         captions: Captions by clip. A clip without one becomes a separate scene.
         settings: Thresholds.
@@ -131,9 +130,7 @@ def cross_scenes(
     for a, b in combinations(range(len(scenes)), 2):
         # An object that most scenes show joins none of them.
         shared = sorted(name for name in held[a] & held[b] if seen[name] <= max(2, len(scenes) // 2))
-        themes = (
-            sorted(words[a] & words[b]) if overlap_coefficient(words[a], words[b]) >= settings.theme_similarity else []
-        )
+        themes = sorted(words[a] & words[b]) if overlap(words[a], words[b]) >= settings.theme_similarity else []
         joined = (*(f"object:{name}" for name in shared), *(f"theme:{word}" for word in themes))
         if not joined:
             continue

@@ -37,7 +37,6 @@ class Subject:
 
         Args:
             name: Name of the gate.
-            outcome: Its outcome.
             reason: Why, unless it passed.
             turn: Index of the turn, from 0; None for the whole.
             more: Other fields of the result.

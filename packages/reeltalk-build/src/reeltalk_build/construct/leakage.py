@@ -201,7 +201,7 @@ def _found(
         yield conversation, checks
 
 
-def leak_of(turn: Turn, said: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+def leak_of(turn: Turn, history: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
     """Check one turn against its own question and the history.
 
     Writers use it while no other video is known yet: it is stricter than `leaks` on the history, and has no habits.
@@ -214,7 +214,7 @@ def leak_of(turn: Turn, said: Sequence[tuple[str, str]]) -> tuple[str, str] | No
     own = own_answer(turn)
     if own is not None:
         return BLIND, own
-    told = _stated(_strict(), turn, said)
+    told = _stated(_strict(), turn, history)
     return None if told is None else (HISTORY, told)
 
 
@@ -306,7 +306,7 @@ def _stated(history: HistoryAnswerer, turn: Turn, said: Sequence[tuple[str, str]
 
 
 def _states_it(found: StatedAnswer) -> str:
-    how = "asks the like and has this answer" if found.asked_before else "states the answer"
+    how = "asks the like and has this answer" if found.repeats_question else "states the answer"
     return f"turn {found.turn + 1} {how}: {found.text!r}"
 
 

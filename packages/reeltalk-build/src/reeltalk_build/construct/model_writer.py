@@ -132,7 +132,7 @@ class ModelWriter(Writer):
                 "start_s": f"{interval.start_s:.1f}",
                 "end_s": f"{interval.end_s:.1f}",
                 "around": self._around(around),
-                "wanted": self._wanted(around.wanted),
+                "wanted": self._wanted(around.preferred),
                 "advice": self._advice(advice),
             },
             check=lambda reply: evidence_complaint(reply, interval),
@@ -198,10 +198,10 @@ class ModelWriter(Writer):
         return [(judge.model.name, judge.ask(name, kind, seen=seen, data=data, check=check)) for judge in self._judges]
 
     def linkages(
-        self, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
+        self, video: Video, before: QAChain, after: QAChain, preferred: Sequence[str] = ()
     ) -> LinkageResult | Unwritten:
         seen = thin_out(self._of_both(video, before, after), EVERY_OTHER)
-        return find_linkages(self._writer, before, after, seen, signature=self.signature, wanted=wanted)
+        return find_linkages(self._writer, before, after, seen, signature=self.signature, preferred=preferred)
 
     def rewrites(
         self,
@@ -433,8 +433,8 @@ class ModelWriter(Writer):
     def _around(self, around: Surroundings) -> str:
         captions = {"around_before": around.before, "around_after": around.after}
         known = [self._writer.part(name, {"caption": text}) for name, text in captions.items() if text]
-        if around.asked:
-            questions = "\n".join(f"- {question}" for question in around.asked[-MOST_ASKED:])
+        if around.questions:
+            questions = "\n".join(f"- {question}" for question in around.questions[-MOST_ASKED:])
             known.append(self._writer.part("around_asked", {"questions": questions}))
         return self._writer.part("around", {"known": "\n".join(known)}) if known else ""
 

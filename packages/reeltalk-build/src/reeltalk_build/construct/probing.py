@@ -91,7 +91,6 @@ class ProbedConversation:
     """Answers of a model to the turns of one conversation. The same request is sent once, whatever its condition.
 
     Args:
-        probe: The model.
         conversation: The dialogue or chain.
         duration_s: Length of the video. Without it, frames reach as far as the question and its evidence.
     """
@@ -289,32 +288,38 @@ def parent_of(conversation: Conversation, index: int) -> int:
     return max(range(index), key=lambda earlier: (common[earlier], earlier))
 
 
-def probe_conversation(asked: ProbedConversation, *, sees: bool) -> list[GateResult]:
+def probe_conversation(conversation: ProbedConversation, *, sees: bool) -> list[GateResult]:
     """Ask about every turn under the conditions that can tell something about it.
 
     Returns:
         Results in the order of turns. A turn that needs no video by design gets no leak gates.
     """
-    turns = asked.conversation.turns
+    turns = conversation.conversation.turns
     counted = [index for index, turn in enumerate(turns) if is_counted(turn)]
     tight = counted
     for condition in PROBE_CONDITIONS if sees else PROBE_CONDITIONS[:2]:
-        asked.ask(condition, tight)
-        tight = [index for index in tight if not asked.right(index, condition)]
+        conversation.ask(condition, tight)
+        tight = [index for index in tight if not conversation.right(index, condition)]
     if sees:
         # Pictures matter only for turns that no text answers.
-        told = {index for index in counted if asked.right(index, "blind") or asked.right(index, "history")}
+        told = {
+            index for index in counted if conversation.right(index, "blind") or conversation.right(index, "history")
+        }
         proven = [index for index, turn in enumerate(turns) if turn.references and turn.evidence]
         shown = sorted({*counted, *proven} - told)
-        asked.ask("evidence", shown)
-        asked.ask("evidence_cut", [index for index in shown if index in counted and asked.right(index, "evidence")])
+        conversation.ask("evidence", shown)
+        conversation.ask(
+            "evidence_cut", [index for index in shown if index in counted and conversation.right(index, "evidence")]
+        )
         claiming = [
-            index for index in range(len(turns)) if index not in told and claims_dialogue(asked.conversation, index)
+            index
+            for index in range(len(turns))
+            if index not in told and claims_dialogue(conversation.conversation, index)
         ]
-        asked.ask("whole", claiming)
-        asked.ask("no_history", [index for index in claiming if asked.right(index, "whole")])
-        asked.ask("no_parent", [index for index in claiming if asked.right(index, "no_history") is False])
-    found = _Results(asked)
+        conversation.ask("whole", claiming)
+        conversation.ask("no_history", [index for index in claiming if conversation.right(index, "whole")])
+        conversation.ask("no_parent", [index for index in claiming if conversation.right(index, "no_history") is False])
+    found = _Results(conversation)
     return [result for index in range(len(turns)) for result in found.of(index)]
 
 

@@ -249,11 +249,11 @@ def turn_times(turn: Turn) -> str:
     return f"\n   T: {shown}" + (f" → {turn.asked_at_s:.1f} s" if turn.asked_at_s is not None else "")
 
 
-def record_or_unwritten(asked: RecordResult[T]) -> T | Unwritten:
+def record_or_unwritten(result: RecordResult[T]) -> T | Unwritten:
     """The record, or the reason why there is none with the raw replies."""
-    return unwritten_from(asked) if asked.record is None else asked.record
+    return unwritten_from(result) if result.record is None else result.record
 
 
-def unwritten_from(asked: RecordResult[T]) -> Unwritten:
+def unwritten_from(result: RecordResult[T]) -> Unwritten:
     """The reason why there is no record, with the raw replies."""
-    return Unwritten("; then ".join(asked.reasons), asked.replies)
+    return Unwritten("; then ".join(result.reasons), result.replies)

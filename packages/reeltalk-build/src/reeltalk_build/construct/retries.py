@@ -55,7 +55,7 @@ class ReplyWatch:
         for reply in replies:
             self.measure(self._step, prompt, reply)
 
-    def judge_reply(self, prompt: str, model: str, request: str, asked: RecordResult[T]) -> None:
+    def judge_reply(self, prompt: str, model: str, request: str, result: RecordResult[T]) -> None:
         """Note whether a reply could be used. The same request counts once.
 
         Raises:
@@ -65,12 +65,12 @@ class ReplyWatch:
         with self._lock:
             for part in (prompt, None):
                 found = self._outcomes.setdefault((part, model), _Outcomes())
-                if asked.record is not None:
+                if result.record is not None:
                     found.any_usable = True
-                elif asked.replies and not found.any_usable:
-                    found.unusable[request] = 1 if any(asked.replies) else NO_ANSWER_WEIGHT
+                elif result.replies and not found.any_usable:
+                    found.unusable[request] = 1 if any(result.replies) else NO_ANSWER_WEIGHT
                     if found.problem is None and sum(found.unusable.values()) >= FIRST:
-                        found.problem = _useless(self._step, part, model, asked)
+                        found.problem = _useless(self._step, part, model, result)
         self.check(prompt, model)
 
     def check(self, prompt: str, model: str) -> None:

@@ -83,7 +83,7 @@ def find_draft_faults(
     if words and not words & known and not _EARLIER.search(draft.question):
         faults.append(rule_fault("builds_on_nothing", "it does not build on the earlier turn: they share no word"))
     if refers_back(draft) and not asked & (known | topic_words(_text(after.turns))):
-        faults.append(rule_fault("pronoun", "it names nothing, so that nobody knows what its pronouns mean"))
+        faults.append(rule_fault("pronoun", "it names nothing, so its pronouns mean nothing"))
     faults += (
         rule_fault("tells_later", f"it tells the answer to question {number} of the later chain, which follows it")
         for number in _told_later(draft, said, after.turns, target)

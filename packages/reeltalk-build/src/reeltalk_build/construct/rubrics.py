@@ -109,7 +109,6 @@ def write_rubrics(benchmark: Benchmark, write: Write, *, writer: str) -> Rubrics
     The manifest still names the step that wrote the tables.
 
     Args:
-        benchmark: The benchmark.
         write: Gives the rubric of a turn; None if its answer is a single statement.
         writer: Signature of the writer, for the manifest.
 

@@ -216,7 +216,7 @@ def unseen_parts(benchmark: Benchmark, step: Step) -> Iterator[str]:
 
 
 def with_tags(run: ConstructRun, unit: C, gates: GateResults) -> C:
-    """A chain or dialogue with CogME's tags and question types, verified by nobody, if its writer proposes them."""
+    """A chain or dialogue with the tags of CogME and the question types that its writer proposes, as unverified."""
     turns = run.writer.propose_tags(unit.turns)
     if isinstance(turns, Unwritten):
         gates.append(Subject.of(unit).unwritten("tags", turns))

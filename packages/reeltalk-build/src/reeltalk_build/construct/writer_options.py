@@ -66,7 +66,6 @@ def idle_options(
     """The options that have no effect on a writer, each with the reason.
 
     Args:
-        writer: The writer.
         settings: What is written. Fields with their default value are not looked at.
         asking: How models are asked; the same.
         rubrics: True if only rubrics are written.

@@ -73,7 +73,7 @@ def shots(
     """Filter by the number of shots. The decoder stops when there are too many.
 
     Args:
-        settings: Bounds.
+        settings: The bounds.
         count: Number of shots.
         stopped_at_s: Where the decoder stopped; None if it read the whole video.
         duration_s: Length of the video, for an estimate of the number of its shots where the decoder stopped.
@@ -107,7 +107,7 @@ def motion(settings: CurateSettings, mean_px: float | None) -> FilterResult:
     """Filter by the motion between frames one second apart in a shot. It is not SVBench's optical flow score.
 
     Args:
-        settings: Bounds. The defaults are SVBench's numbers for its own score.
+        settings: The bounds. The defaults are SVBench's numbers for its own score.
         mean_px: Mean length of the DIS flow in pixels of a picture whose longer side is 256; None if not measured.
     """
     low, high = settings.min_flow_px, settings.max_flow_px

@@ -47,7 +47,7 @@ def curate(
     """Filter videos, split them into clips, and choose their key frames.
 
     An interrupted run continues where it stopped, since finished results are cached. The tables are written together at
-    the end; their bytes do not depend on interruptions. A video or a file beside one that cannot be read is told, and
+    the end; their bytes do not depend on interruptions. A video or a side file that cannot be read is reported, and
     the rest is curated.
 
     Args:

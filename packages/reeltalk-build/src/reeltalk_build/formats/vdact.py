@@ -24,7 +24,7 @@ from pydantic import Field
 from reeltalk.errors import InputError
 from reeltalk.formats.export_losses import (
     FILE_FIELDS,
-    UNSTORED_TABLES,
+    UNSTORED,
     WORKING_TABLES,
     added_since_import,
     fields_left_out,
@@ -412,13 +412,7 @@ SUMMARIES: Final = {kind: f"VDEval/scenario_{kind}_summaries" for kind in ("temp
 SCENARIO: Final = re.compile("[0-9]{5}")
 MOST_DIALOGUES: Final = 99
 TURN_FIELDS: Final = frozenset({"question", "references", "labels"})
-UNFILLED_TABLES: Final = (
-    "chains",
-    "linkages",
-    "paths",
-    "scores",
-    *(name for name in UNSTORED_TABLES if name != "rejected"),
-)
+UNFILLED_TABLES: Final = ("chains", "linkages", "paths", "scores", *(name for name in UNSTORED if name != "rejected"))
 """Tables that a release does not fill."""
 
 
@@ -620,9 +614,7 @@ class _Writer:
         parts = Repeated(lambda: (clip for clip in content.clips if _activity(clip, content.graphs)))
         self._lose(len(content.clips) - sum(1 for _ in parts), "clips that are no activities are left out")
         self.lost += fields_left_out("clips of activities", parts, {"id", "video_id"})
-        self.lost += tables_left_out(
-            content, ("chains", "linkages", "paths", "scores", *WORKING_TABLES, *UNSTORED_TABLES)
-        )
+        self.lost += tables_left_out(content, ("chains", "linkages", "paths", "scores", *WORKING_TABLES, *UNSTORED))
         self.lost += fields_left_out("videos", content.videos, {"id", "file", "split", "summaries"})
         more = sum(bool(set(video.summaries) - set(SUMMARIES)) for video in content.videos)
         self._lose(more, "videos with summaries of other kinds, which are left out")

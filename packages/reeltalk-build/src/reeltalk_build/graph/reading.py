@@ -405,7 +405,7 @@ def _members(source: Path) -> Iterator[tuple[str, str, str]]:
             )
         yield graph_name(source), str(source), read_text(source)
         return
-    members = read_zip(source, wanted=lambda name: PurePosixPath(name).suffix.lower() in SUFFIXES)
+    members = read_zip(source, is_read=lambda name: PurePosixPath(name).suffix.lower() in SUFFIXES)
     for name, text in sorted(members):
         yield graph_name(name), f"{source}/{name}", text
 

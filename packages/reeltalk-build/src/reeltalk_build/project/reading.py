@@ -21,15 +21,7 @@ from reeltalk.judge.protocol import may_ask_model
 from reeltalk.judge.settings import JudgeModelSettings
 from reeltalk.schema.server_address import without_user
 from reeltalk.store.documents import read_text
-from reeltalk_build.project.sections import (
-    MODEL_SECTIONS,
-    MODELS,
-    SECTIONS,
-    SHARED_OPTIONS,
-    SOURCES,
-    CommandSpec,
-    Option,
-)
+from reeltalk_build.project.sections import MODEL_SECTIONS, MODELS, SECTIONS, SHARED, SOURCES, CommandSpec, Option
 
 Place = tuple[str | int, ...]
 """A place in the file: keys and list indices, from the top."""
@@ -170,7 +162,7 @@ def read_project(file: Path, commands: Mapping[str, CommandSpec]) -> ProjectFile
     if not file.is_file():
         raise InputError("no such project", file=file, hint="'reeltalk new NAME' makes one")
     read = read_yaml(file)
-    _Checked(read).keys(read.value, (), ("benchmark", *SHARED_OPTIONS, *SECTIONS))
+    _Checked(read).keys(read.value, (), ("benchmark", *SHARED, *SECTIONS))
     return _Checked(read).project(commands)
 
 
@@ -232,7 +224,7 @@ class _Checked:
 
     def _shared(self, commands: Mapping[str, CommandSpec]) -> Values:
         found: Values = {}
-        for key in (key for key in SHARED_OPTIONS if key in self.read.value):
+        for key in (key for key in SHARED if key in self.read.value):
             option = next((known for c in commands.values() if (known := c.option(key)) is not None), None)
             if option is None:
                 raise self.read.wrong(f"no command of this reeltalk has '{key}'", (key,))

@@ -50,7 +50,6 @@ class Option:
         """The option with a value, as words of a command line; empty if the value is the default.
 
         Args:
-            value: The value.
             preset: The command's preset, if one is given. An option that it changes is then said with its default too.
         """
         is_default = value == self.default and not (preset and self.set_by_preset)
@@ -134,7 +133,7 @@ SOURCES: Final = ("film", "curate", "import")
 """Sections that begin the benchmark. A project has one of them, or none if the benchmark exists."""
 WRITING_SECTIONS: Final = ("questions", "streams", "construct")
 """Sections that write into the benchmark, in the order in which they run."""
-SHARED_OPTIONS: Final = {
+SHARED: Final = {
     "workers": "Videos that are processed at a time, in all sections; by default as each section says.",
     "executor": "Where the work runs, in all sections; by default as each section says.",
 }
@@ -143,7 +142,7 @@ MODELS: Final = "models"
 """The key that lists the models of a section. Each model is a run."""
 MODEL_SECTIONS: Final = ("evaluate", "proactive")
 """Sections that list models."""
-NEUTRAL_OPTIONS: Final = frozenset(
+NEUTRAL: Final = frozenset(
     {
         *("workers", "processes", "executor", "connections", "replies"),
         *("timeout_s", "max_retries", "give_up_after_s", "backoff_s", "preflight"),
@@ -152,7 +151,7 @@ NEUTRAL_OPTIONS: Final = frozenset(
     }
 )
 """Options that do not change the result of a step. If one changes, no step runs again."""
-INPUT_OPTIONS: Final = frozenset({"videos", "source"})
+INPUTS: Final = frozenset({"videos", "source"})
 """Options that name inputs, even if their type is text, since an input may be an address on an object store."""
-OUTPUT_OPTIONS: Final = frozenset({"into", "out", "replies"})
+OUTPUTS: Final = frozenset({"into", "out", "replies"})
 """Options that name outputs of a command; all other paths are inputs."""

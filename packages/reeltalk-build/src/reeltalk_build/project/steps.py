@@ -11,14 +11,7 @@ from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.remote import is_address
 from reeltalk.store.runs import INFO
 from reeltalk_build.project.reading import ProjectFile, Values, refuse_same_results
-from reeltalk_build.project.sections import (
-    INPUT_OPTIONS,
-    NEUTRAL_OPTIONS,
-    OUTPUT_OPTIONS,
-    SOURCES,
-    WRITING_SECTIONS,
-    CommandSpec,
-)
+from reeltalk_build.project.sections import INPUTS, NEUTRAL, OUTPUTS, SOURCES, WRITING_SECTIONS, CommandSpec
 
 RUNS: Final = "runs"
 REPLIES: Final = f"{RUNS}/replies.sqlite"
@@ -70,7 +63,7 @@ class ProjectStep:
     @property
     def decides(self) -> tuple[str, ...]:
         """The parts of the command line that determine the result, as records store them."""
-        return (" ".join(self.words), *(" ".join(words) for key, words in self.options if key not in NEUTRAL_OPTIONS))
+        return (" ".join(self.words), *(" ".join(words) for key, words in self.options if key not in NEUTRAL))
 
     def whole(self, folder: Path) -> bool:
         """Whether its result is complete."""
@@ -98,11 +91,7 @@ def named_by_project(project: ProjectFile, steps: Sequence[ProjectStep]) -> list
     folder = project.folder
     models = (model.values for several in project.models.values() for model in several)
     sections = (*project.sections.values(), *models)
-    found = [
-        one
-        for values in sections
-        for one in named_in_settings(values, base=folder, folder=folder, inputs=INPUT_OPTIONS)
-    ]
+    found = [one for values in sections for one in named_in_settings(values, base=folder, folder=folder, inputs=INPUTS)]
     for step in steps:
         found += named_path(Path(step.result), base=folder, folder=folder, does="write")
         for read in step.reads:
@@ -196,8 +185,8 @@ class _Steps:
         files = [
             StepInput(path)
             for key, value in values.items()
-            if key not in OUTPUT_OPTIONS
-            for path in (map(str, _parts(value)) if key in INPUT_OPTIONS else _paths_in(value, self._project.folder))
+            if key not in OUTPUTS
+            for path in (map(str, _parts(value)) if key in INPUTS else _paths_in(value, self._project.folder))
             if path not in known
         ]
         return ProjectStep(

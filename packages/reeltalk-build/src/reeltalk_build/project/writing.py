@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from reeltalk_build.project.sections import MODELS, SECTIONS, SHARED_OPTIONS, CommandSpec, Option
+from reeltalk_build.project.sections import MODELS, SECTIONS, SHARED, CommandSpec, Option
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,10 @@ def _lines(template: Template, name: str, commands: Mapping[str, CommandSpec]) -
     )
     yield ""
     yield from _setting("benchmark", benchmark, "Folder of the benchmark; paths start from this file.", "")
-    for key in SHARED_OPTIONS:
+    for key in SHARED:
         option = next((found for c in commands.values() if (found := c.option(key)) is not None), None)
         if option is not None:
-            yield from _setting(f"#{key}", None, SHARED_OPTIONS[key], "")
+            yield from _setting(f"#{key}", None, SHARED[key], "")
     for section in SECTIONS:
         given = section in template.given
         if not given and section not in template.offered:

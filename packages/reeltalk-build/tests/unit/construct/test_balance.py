@@ -18,13 +18,13 @@ from reeltalk_build.construct.balance import (
     Label,
     balanced_labels,
     count_labels,
+    distance,
     even_targets,
     format_shortfalls,
     preferred_between,
     preferred_labels,
     read_targets,
     shortfall,
-    target_distance,
 )
 from reeltalk_build.construct.settings import ConstructSettings
 
@@ -33,10 +33,10 @@ TYPES = "vdact.question_type"
 
 def test_even_counts_are_no_distance_away_and_a_skew_is() -> None:
     targets = even_targets("types", [(TYPES, name) for name in ("D-AGT", "QNT")])
-    assert target_distance({(TYPES, "D-AGT"): 4, (TYPES, "QNT"): 4}, targets) == 0
-    assert target_distance({(TYPES, "D-AGT"): 8}, targets) == 0.5
+    assert distance({(TYPES, "D-AGT"): 4, (TYPES, "QNT"): 4}, targets) == 0
+    assert distance({(TYPES, "D-AGT"): 8}, targets) == 0.5
     # A label that nobody wants counts against the rest.
-    assert target_distance({(TYPES, "D-AGT"): 4, (TYPES, "QNT"): 4, (TYPES, "EXP"): 8}, targets) == 0.375
+    assert distance({(TYPES, "D-AGT"): 4, (TYPES, "QNT"): 4, (TYPES, "EXP"): 8}, targets) == 0.375
 
 
 def test_a_label_that_runs_out_is_reported() -> None:
@@ -80,6 +80,7 @@ def test_targets_come_from_a_file(tmp_path: Path) -> None:
         ("[vdact]\nquestion_type = 3", "a table of shares"),
         ("[other]\nx = 1", "no target shares"),
         ("[", "not TOML"),
+        ("a = " + "9" * 5000, "not TOML"),
     ],
 )
 def test_a_file_that_gives_no_targets_is_refused(tmp_path: Path, text: str, problem: str) -> None:

@@ -404,7 +404,7 @@ class TestOfLandings:
         assert found == [
             EntranceVerdict(False, NO_DRAFT),
             EntranceVerdict(True),
-            EntranceVerdict(False, MODEL_SAYS, said="vague"),
+            EntranceVerdict(False, MODEL_SAYS, explanation="vague"),
         ]
         assert len(judge.seen) == 1
         assert "2.\n   < Q: What does the man carry into the kitchen?" in judge.prompt()

@@ -3,7 +3,7 @@
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Scene, Video
-from reeltalk_build.construct.dialogue_steps import cross_scenes, overlap_coefficient, propose_category, single_scenes
+from reeltalk_build.construct.dialogue_steps import cross_scenes, overlap, propose_category, single_scenes
 from reeltalk_build.construct.settings import ConstructSettings
 
 SETTINGS = ConstructSettings()
@@ -32,7 +32,7 @@ def test_the_second_pass_merges_what_only_the_merged_caption_shows() -> None:
     captions = ("cook onions", "cook onions pan", "pan oil heat", "pan cook oil heat")
     assert [scene.clip_ids for scene in scenes(*captions)] == [("c0", "c1", "c2", "c3")]
     # In one pass the third would stand apart from the first two.
-    assert overlap_coefficient(frozenset({"cook", "onion"}), frozenset({"pan", "oil", "heat"})) == 0
+    assert overlap(frozenset({"cook", "onion"}), frozenset({"pan", "oil", "heat"})) == 0
 
 
 def test_a_scene_has_a_most_number_of_clips_and_a_clip_without_caption_stands_alone() -> None:

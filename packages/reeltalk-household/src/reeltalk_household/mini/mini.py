@@ -338,7 +338,7 @@ class MiniStream:
         """
         return self._speak([SAYS])
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         """Add a question and an answer to the conversation.
 
         Raises:

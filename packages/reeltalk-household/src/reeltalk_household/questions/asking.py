@@ -56,7 +56,6 @@ class ClipGraphs:
     """The graphs of a benchmark's clips, read video by video.
 
     Args:
-        benchmark: The benchmark.
         among: The videos to ask for; all by default. Parts of the table without clips of these are not read.
 
     Raises:
@@ -116,7 +115,7 @@ def write_question_dialogues(
     turns: int = 10,
     seed: int = 17,
     overwrite: bool = False,
-    is_told: IsTold | None = None,
+    is_answered: IsTold | None = None,
     progress: CountProgress | None = None,
 ) -> WrittenDialogues:
     """Write dialogues about every video that has graphs.
@@ -127,7 +126,7 @@ def write_question_dialogues(
         turns: Turns per dialogue; VDAct has 10 to 15.
         seed: Chooses the questions.
         overwrite: Replace existing dialogues.
-        is_told: Leaves out a turn that its own words or the turns before it answer; all turns stay by default.
+        is_answered: Leaves out a turn that its own words or the turns before it answer; all turns stay by default.
         progress: Called with the number of finished videos and of all videos.
 
     Raises:
@@ -163,7 +162,7 @@ def write_question_dialogues(
                 turns=turns,
                 asked_at_s=video.duration_s,
                 balance=balance,
-                is_told=is_told,
+                is_answered=is_answered,
             )
             for wrong in checker.disagreements(written):
                 raise BrokenInvariantError(

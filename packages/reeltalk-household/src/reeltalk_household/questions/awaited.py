@@ -1,6 +1,6 @@
 """Questions whose answers are not there yet: asked before the video shows them, at times after, at times in vain.
 
-The user wants the answer as soon as it can be told. Nothing in the words tells whether it can be told now.
+The user wants the answer as soon as it is known. The words do not say whether it is known now.
 """
 
 import random

@@ -67,7 +67,7 @@ Cue = tuple[str, ...]
 
 
 class CuedAnswer(NamedTuple):
-    """What is counted of a question."""
+    """The cues and the answer of a question, which are counted."""
 
     answer: str
     of_two: bool
@@ -128,10 +128,10 @@ class AnswerCounts:
         return [[[*cue], dict(answers)] for cue, answers in self.answers.items()]
 
     @classmethod
-    def from_json(cls, told: Sequence[Any]) -> "AnswerCounts":
+    def from_json(cls, stored: Sequence[Any]) -> "AnswerCounts":
         """Counts from `to_json`."""
         counts = cls()
-        for cue, answers in told:
+        for cue, answers in stored:
             counts.answers[tuple(cue)] = Counter(answers)
             counts.totals[tuple(cue)] = sum(answers.values())
         return counts
@@ -166,17 +166,17 @@ class AnswerBalance:
         """How much each question is wanted: 1 or less, and 0 for one whose answer its words give away."""
         return [self._weight(question, story, split) for question in questions]
 
-    def count(self, questions: Sequence[Question], story: Story, split: str, said: Sequence[str] = ()) -> None:
+    def count(self, questions: Sequence[Question], story: Story, split: str, words: Sequence[str] = ()) -> None:
         """Count the questions that were chosen for a dialogue or chain.
 
         Args:
             questions: The questions, in the order in which they are asked.
             story: The story that they are about.
             split: Split of the video.
-            said: For each question all that was said so far, with its own words; people are not counted without.
+            words: For each question all that was said so far, with its own words; people are not counted without.
         """
         before: list[Question] = []
-        for question, text in zip(questions, said or [""] * len(questions), strict=True):
+        for question, text in zip(questions, words or [""] * len(questions), strict=True):
             implied = _is_implied(question, before)
             if implied is not None:
                 self._implied[split, question.kind][implied] += 1
@@ -196,16 +196,16 @@ class AnswerBalance:
         counts = self._implied[split, question.kind]
         return counts[True] + 1 <= MOST_IMPLIED * (counts.total() + 1)
 
-    def suits_person(self, question: Question, story: Story, said: str, split: str) -> bool:
+    def suits_person(self, question: Question, story: Story, words: str, split: str) -> bool:
         """Whether a question may ask for a person who was named last, or before that: False once too often.
 
         Args:
             question: The next question, for a person or for anything else.
             story: The story that it is about.
-            said: All that was said so far, with the words of the question.
+            words: All that was said so far, with the words of the question.
             split: Split of the video.
         """
-        found = self._place_of(question, story, said)
+        found = self._place_of(question, story, words)
         if found is None:
             return True
         counts = self._places[split, question.kind, found.among]

@@ -96,7 +96,7 @@ def _purpose(event: StoryEvent, story: Story) -> Iterator[Question]:
     """Why somebody does something: what they do it for."""
     end = None if event.purpose is None else story.events[event.purpose]
     if end is None or event.agent is None or (event.action == "walk" and event.main in (end.main, *end.targets)):
-        # Whoever walks to a thing mostly uses it; there is nothing to find out.
+        # People who walk to a thing mostly use it; there is nothing to find out.
         return
     it = {event.main: object_slots(event.main, story)["it"]} if event.main and not is_person(event.main) else {}
     made = Question(
@@ -214,7 +214,7 @@ def _had_happened(event: StoryEvent, left_out: StoryEvent, story: Story, it: Map
 
 
 def feasible(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If a thing could have been taken without opening anything."""
+    """Whether a thing could have been taken without opening anything."""
     grabs = Counter(event.main for event in story.events if event.action in GRABS)
     possible, impossible = [], []
     for event in story.events:
@@ -276,7 +276,7 @@ _DOUBTFUL: Final = {
 
 
 def common_knowledge(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If a thing is taken that has a property which everybody knows, asked as often where there is none."""
+    """Whether a thing with a well-known property is taken; half of the questions are about things that are not."""
     grabs = [event for event in story.events if event.action in GRABS and event.main]
     taken = {class_of(event.main or "") for event in grabs}
     found, missing = [], []

@@ -81,7 +81,7 @@ class Timeline:
 
     @cached_property
     def begins_s(self) -> tuple[float, ...]:
-        """When each scene begins. Between scenes time may pass, so that things are otherwise without an event."""
+        """When each scene begins. Between scenes time may pass, so that things change without an event."""
         return tuple(starts_s(self.story.graphs) or ())
 
     def shown_s(self, name: str, since_s: float = 0.0) -> float | None:
@@ -101,7 +101,7 @@ class Timeline:
         return found
 
     def jumps_s(self, value: Callable[[int, int], str | None]) -> list[float]:
-        """When a value is another one at the beginning of a scene than at the end of the scene before."""
+        """Times at which a scene begins with another value than the scene before ended with."""
         graphs = self.story.graphs
         return [
             self.begins_s[part]

@@ -15,7 +15,7 @@ from reeltalk.language.vocabulary import ROOMS, class_of, plain_name
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.question import (
     GRABS,
-    LASTING_ACTIONS,
+    LONG_ACTS,
     PLACINGS,
     Question,
     act_phrase,
@@ -330,7 +330,7 @@ def _pairs(scenes: _Scenes) -> Iterator[Question]:
         for later in scenes.telling(scenes.after):
             if earlier.action == later.action or (earlier.main is not None and earlier.main == later.main):
                 yield from _apart(scenes, earlier, later)
-            if earlier.action in LASTING_ACTIONS and later.action in LASTING_ACTIONS:
+            if earlier.action in LONG_ACTS and later.action in LONG_ACTS:
                 yield from _longer(scenes, earlier, later)
 
 

@@ -84,7 +84,6 @@ def tasks_of(
 
     Args:
         story: The video's events.
-        video_id: The video.
         split: The split whose surface forms are used: `train`, `dev` or `test`.
         seed: Chooses events and wordings.
         until_s: End of the video in seconds; the end of the story by default.

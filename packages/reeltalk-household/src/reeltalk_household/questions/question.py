@@ -25,7 +25,7 @@ DISTRACTORS: Final = 3
 """Number of wrong options next to the right one."""
 GRABS: Final = frozenset({"grab"})
 PLACINGS: Final = frozenset({"put", "putIn"})
-LASTING_ACTIONS: Final = frozenset({"read", "watch", "type", "write", "sleep", "dance", "text", "stretch", "eat"})
+LONG_ACTS: Final = frozenset({"read", "watch", "type", "write", "sleep", "dance", "text", "stretch", "eat"})
 STATE_WORDS: Final = {"ON": "on", "OFF": "off", "OPEN": "open", "CLOSED": "closed"}
 ROOM_NAMES: Final = ("kitchen", "living room", "bedroom", "bathroom")
 
@@ -85,8 +85,6 @@ def act_phrase(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str
     """The verb phrase of an event, without a subject; things and people are called as in the story.
 
     Args:
-        event: The event.
-        story: Its story.
         form: `do`, `does`, `doing`, `did` or `done`.
         pronouns: Words to use instead of an object's name, by object.
     """
@@ -167,7 +165,7 @@ def other_objects(story: Story, *right: str, draw: random.Random) -> tuple[str, 
 
 
 def other_counts(n: int, most: int, *, draw: random.Random) -> tuple[int, ...]:
-    """Wrong numbers of 1 to `most`, all equally likely, so that none tells the right one; empty if that is larger."""
+    """Wrong numbers of 1 to `most`, all equally likely, so that none reveals the right one; empty if that is larger."""
     return tuple(draw.sample([m for m in range(1, most + 1) if m != n], DISTRACTORS)) if n <= most else ()
 
 

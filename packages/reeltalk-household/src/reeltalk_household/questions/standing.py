@@ -1,7 +1,7 @@
 """Streams with standing requests that are added, changed and cancelled, and with questions in between.
 
 The words come at times at which nothing that they are about happens. After a change or a cancellation at least one
-event follows that was to be told before and is not any more. Two messages are never due at once.
+event follows that would have been announced before and is not any more. Two messages are never due at once.
 """
 
 import random

@@ -491,7 +491,7 @@ _WHOM: Final = {"hug": "hug", "comfort": "comfort", "wave": "wave to", "clap": "
 
 
 def lights(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If it is day or evening in the video."""
+    """Whether it is day or evening in the video."""
     light = story.lights[0]
     if light is None or set(story.lights) != {light}:
         return

@@ -1,4 +1,4 @@
-"""Events that a user may want to be told of, when they can be told, and in which words."""
+"""Events that a user may ask to hear about, when they are known, and words for them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -147,7 +147,7 @@ class Watch:
     """Only with this thing as main object, or the room that is entered."""
 
     def fits(self, event: StoryEvent) -> bool:
-        """True if an event is one to tell of."""
+        """True if an event counts for this watch."""
         if self.agent is not None and event.agent != self.agent:
             return False
         if self.what == "happen":
@@ -159,12 +159,12 @@ class Watch:
         return event.action in self.actions or (self.what == "handle" and event.action not in IDLE_ACTIONS)
 
     def events(self, story: Story) -> list[StoryEvent]:
-        """The events to tell of, in the order of time."""
+        """The events of a story that count, in the order of time."""
         fitting = (event for event in story.events if self.fits(event))
         return sorted(fitting, key=lambda event: (takes_effect_s(event), event.order))
 
-    def can_be_told(self, story: Story) -> bool:
-        """True if each of its events can be told when it is shown."""
+    def is_tellable(self, story: Story) -> bool:
+        """True if each of its events is known when it is shown."""
         return all(is_short(event, story) for event in self.events(story))
 
     def of(self, person: str | None) -> "Watch":
@@ -191,7 +191,7 @@ class Watch:
 def watches(story: Story) -> Iterator[Watch]:
     """All that can be watched for in a story and happens at least twice."""
     for watch in _watches(story):
-        if len(watch.events(story)) > 1 and watch.can_be_told(story):
+        if len(watch.events(story)) > 1 and watch.is_tellable(story):
             yield watch
 
 
@@ -215,7 +215,7 @@ def _watches(story: Story) -> Iterator[Watch]:
 
 
 def slots_of(event: StoryEvent, story: Story) -> Mapping[str, str]:
-    """Words for the slots of forms that tell of one event."""
+    """Words for the slots of forms about one event."""
     acts = {form: act_phrase(event, story, form) for form in phrases.FORMS}
     if event.agent is not None or event.main is None:
         return {**person_slots(event.agent or story.agent, story), **acts}

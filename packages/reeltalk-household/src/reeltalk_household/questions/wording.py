@@ -143,7 +143,7 @@ class WordedQuestion:
 
     @property
     def refers_to(self) -> str | None:
-        """The person whom its *he* or *she* means, if only the turn before tells."""
+        """The person whom its *he* or *she* means, if only the turn before shows it."""
         return self.question.subject if self.rests and not self.anchored else None
 
 
@@ -159,7 +159,7 @@ def write_dialogue(
     turns: int = 10,
     asked_at_s: float | None = None,
     balance: AnswerBalance | None = None,
-    is_told: IsTold | None = None,
+    is_answered: IsTold | None = None,
 ) -> tuple[list[Turn], list[WordedQuestion]]:
     """Write one dialogue about a scenario.
 
@@ -170,7 +170,7 @@ def write_dialogue(
         turns: Number of turns; fewer if the story does not give as many.
         asked_at_s: Time of the questions in seconds; the end of the video by default.
         balance: The answers chosen so far; those of this dialogue are counted.
-        is_told: Leaves out a turn that its own words or the turns before it answer; all turns stay by default.
+        is_answered: Leaves out a turn that its own words or the turns before it answer; all turns stay by default.
 
     Returns:
         The turns, and the worded question behind each.
@@ -213,9 +213,9 @@ def write_dialogue(
         so_far = " ".join((*(text for pair in said for text in pair), asked.text))
         if balance is not None and not balance.suits_person(question, story, so_far, split):
             continue
-        if is_told is not None:
+        if is_answered is not None:
             turn = turn_of(asked, story, random.Random(f"told {seed}"))
-            if is_told(turn, said):
+            if is_answered(turn, said):
                 continue
         kinds[question.kind] += 1
         if (together := _told_together(question)) is not None:
@@ -273,7 +273,6 @@ def word_question(
     """Put a question and its answer into words.
 
     Args:
-        question: The question.
         split: The split whose surface forms are used.
         draw: Chooses among them.
         first: True in the first turn of a dialogue, so that the person is named.
@@ -359,9 +358,9 @@ def names_person(template: str) -> bool:
     return any(slot.lower() in _PERSON for slot in re.findall(r"\{(\w+)\}", template))
 
 
-def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_at_s: float | None = None) -> Turn:
+def turn_of(worded: WordedQuestion, story: Story, draw: random.Random, *, asked_at_s: float | None = None) -> Turn:
     """A question as a turn of a benchmark."""
-    question, story = asked.question, story_of(asked.question, story)
+    question, story = worded.question, story_of(worded.question, story)
     shown = [event.interval for event in question.evidence if event.interval is not None]
     if not question.evidence and question.answer_type != "refusal" and story.interval is not None:
         shown = [story.interval]
@@ -373,22 +372,22 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
         options, correct = tuple(shuffled), shuffled.index(right)
     extra: dict[str, Json] = {
         "kind": question.kind,
-        "form": asked.form,
+        "form": worded.form,
         "answer_type": question.answer_type,
         "answer_key": question.key,
         "params": dict(question.params),
-        REFERS_TO: asked.refers_to if not asked.anchored else name_in(question.anchor, story),
+        REFERS_TO: worded.refers_to if not worded.anchored else name_in(question.anchor, story),
         SPEAKS_OF: names_spoken_of(question, story),
         SUBJECT: question.subject,
     }
     return Turn(
-        question=asked.text,
-        references=(asked.answer,),
+        question=worded.text,
+        references=(worded.answer,),
         asked_at_s=asked_at_s,
         evidence=union(shown),
         options=options,
         correct_option=correct,
-        labels=question_labels(question, asked.template, rests=asked.rests),
+        labels=question_labels(question, worded.template, rests=worded.rests),
         key=answer_key(question, story),
         extra=extra,
     )

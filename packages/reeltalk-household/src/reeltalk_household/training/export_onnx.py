@@ -318,7 +318,7 @@ def compare_exported(
 ) -> Agreement:
     """Asks both networks the same questions, each after the frames up to its moment.
 
-    Who is who is told from what each network reads above heads and sees of looks.
+    People are recognised by the names and the looks that each network reads.
 
     Args:
         model: The network with the exported values, as `round_weights` returns it.

@@ -50,7 +50,7 @@ Corners = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class SeenPerson:
-    """What is to be seen of a person in a frame, in words."""
+    """Facts about a person in a frame, as words."""
 
     action: str | None = None
     main: str | None = None
@@ -109,7 +109,7 @@ class Seconds:
     """The labels of a frame, in words."""
 
     people: tuple[SeenPerson, ...] = ()
-    """Those in the picture, by the middle of their boxes from left to right. Whoever has no box stands for nobody."""
+    """Those in the picture, by the middle of their boxes from left to right. A person without a box is left out."""
     things: tuple[SeenThing, ...] = ()
     """All things and people in the picture, the smallest first."""
     room: str | None = None

@@ -155,7 +155,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class TokenWords:
-    """What is known of a visual token in words."""
+    """The facts about the frame of a visual token, as words."""
 
     numbers: tuple[int, ...] = ()
     """Words for what it shows."""
@@ -171,7 +171,6 @@ def batch_of(
     """Puts sequences into one batch.
 
     Args:
-        sequences: The sequences.
         features: (frames, K, V) visual tokens of each sequence's video.
         names: What is known of each visual token of each frame of each sequence's video.
     """

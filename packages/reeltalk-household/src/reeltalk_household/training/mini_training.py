@@ -82,7 +82,8 @@ def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-STEP: Final = "step"
+STATE_OF: Final = "state"
+"""Key of the step and the signature. They are one value: files with several are written in any order."""
 _MOMENTS: Final = ("exp_avg", "exp_avg_sq", "momentum_buffer", "step")
 Optimisers = Sequence[torch.optim.Optimizer]
 
@@ -103,7 +104,7 @@ def save_state(path: Path, model: nn.Module, optimisers: Optimisers, *, step: in
             found = {name: torch.as_tensor(kept[name]) for name in _MOMENTS if name in kept}
             tensors |= {f"optimiser.{which}.{number}.{name}": value for name, value in found.items()}
     clean = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
-    write_bytes(path, save(clean, metadata={STEP: str(step), "signature": signature}))
+    write_bytes(path, save(clean, metadata={STATE_OF: f"{step} {signature}"}))
 
 
 def load_state(path: Path, model: nn.Module, optimisers: Optimisers, *, signature: str = "") -> int:
@@ -123,11 +124,11 @@ def load_state(path: Path, model: nn.Module, optimisers: Optimisers, *, signatur
     """
     try:
         with safe_open(str(path), framework="pt") as file:
-            metadata: Mapping[str, str] = file.metadata() or {}
+            step, _, found = (file.metadata() or {}).get(STATE_OF, "").partition(" ")
             tensors = {name: file.get_tensor(name) for name in file.keys()}
     except (OSError, SafetensorError) as error:
         raise InputError(f"no state of a training: {error}", file=path) from error
-    if metadata.get("signature") != signature:
+    if not step or found != signature:
         raise InputError(
             "it was written with other settings or data",
             file=path,
@@ -140,7 +141,7 @@ def load_state(path: Path, model: nn.Module, optimisers: Optimisers, *, signatur
             state = optimiser.state_dict()
             state["state"] = _moments(tensors, f"optimiser.{which}.")
             optimiser.load_state_dict(state)
-        return int(metadata[STEP])
+        return int(step)
     except (RuntimeError, ValueError, KeyError) as error:
         raise InputError(f"it is of another model: {' '.join(str(error).split())[:200]}", file=path) from error
 

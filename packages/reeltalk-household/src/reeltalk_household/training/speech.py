@@ -138,7 +138,6 @@ def train_speech(
 
     Args:
         model: The network, with a trained encoder.
-        lessons: The lessons.
         features: (frames, K, V) visual tokens of each of the lessons' videos.
         settings: Settings of this part.
         optimisers: The result of `optimisers_of`, in the state after step `first`.

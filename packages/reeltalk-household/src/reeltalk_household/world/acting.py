@@ -11,10 +11,10 @@ from reeltalk_household.world.figure import (
     ARM_M,
     STRIDE_M,
     Pose,
+    blend,
     ease,
     joints_on,
     lying,
-    pose_between,
     sitting,
     standing,
     walking,
@@ -92,7 +92,7 @@ def figure_at(staging: Staging, character: str, time_s: float) -> Figure:
             if after.posture == "fallen":
                 pose = _falling(first, second, share)
             else:
-                pose = pose_between(first, second, share * 1.4)
+                pose = blend(first, second, share * 1.4)
         else:
             scene = _Scene(staging, person, character, state, step, share, time_s, x_m, y_m, rest)
             pose, x_m = scene.acting()
@@ -237,7 +237,7 @@ class _Scene:
             return self._close()
         side, _ = self.towards(partner)
         looking = replace(self.rest, face_deg=side * 32.0)
-        return pose_between(self.rest, looking, self.there), self.x_m
+        return blend(self.rest, looking, self.there), self.x_m
 
     # Reaching.
 
@@ -273,7 +273,7 @@ class _Scene:
             far = max(0.0, abs(goal[0]) - 0.42)
             bent = standing(side * 38.0, lower=min(0.34, low * 0.7), lean=min(0.3, far * 0.8 + low * 0.22))
             bent = self._with_rest_hands(bent)
-            pose = pose_between(self.rest, bent, share)
+            pose = blend(self.rest, bent, share)
         return pose.with_hand(self._acting_side(), goal, share)
 
     def _with_rest_hands(self, pose: Pose) -> Pose:
@@ -333,7 +333,7 @@ class _Scene:
         gap = abs(other_x - self.x_m)
         lean = min(0.3, max(0.0, gap / 2 - ARM_M * 0.85))
         bent = self.stand(self._with_rest_hands(standing(side * 48.0, lean=lean, face_deg=side * 40.0)))
-        pose = pose_between(self.rest, bent, self.there)
+        pose = blend(self.rest, bent, self.there)
         giver = self.character == self.step.command.person
         hand = self._acting_side() if giver else self._receiving_side()
         return pose.with_hand(hand, self.local(self._meeting(partner)), self.there)
@@ -356,16 +356,16 @@ class _Scene:
         if hug:
             hands = ((0.3, -0.1, 1.06), (0.32, 0.1, 1.14))
             pose = self.stand(standing(side * 58.0, hands=hands, lean=0.05, face_deg=side * 40.0))
-            return pose_between(self.rest, pose, self.there), x_m
+            return blend(self.rest, pose, self.there), x_m
         if self.character == self.step.command.person:
             pose = self.stand(standing(side * 34.0, lean=0.04, face_deg=side * 40.0))
-            pose = pose_between(self.rest, pose, self.there)
+            pose = blend(self.rest, pose, self.there)
             pat = 0.035 * self.wave
             shoulder = ((other_x - x_m - side * max(0.0, (gap - goal) / 2) * self.there) * 0.86, 1.18 + pat)
             hand = 1 if side > 0 else 0
             return pose.with_hand(hand, shoulder, self.there), x_m
         nod = standing(side * 16.0, nod=0.07, face_deg=side * 20.0)
-        return pose_between(self.rest, self.stand(nod), self.there), x_m
+        return blend(self.rest, self.stand(nod), self.there), x_m
 
     def _saying(self) -> Pose:
         partner = self.partner()
@@ -373,11 +373,9 @@ class _Scene:
         act = self.step.command.speech_act
         pose = self.rest
         if self.state.posture in ("stand", "climbed"):
-            pose = pose_between(
-                self.rest, self._with_rest_hands(standing(side * 24.0, face_deg=side * 28.0)), self.there
-            )
+            pose = blend(self.rest, self._with_rest_hands(standing(side * 24.0, face_deg=side * 28.0)), self.there)
         else:
-            pose = pose_between(self.rest, replace(self.rest, face_deg=side * 28.0), self.there)
+            pose = blend(self.rest, replace(self.rest, face_deg=side * 28.0), self.there)
         free = [s for s, name in enumerate((self.state.right, self.state.left)) if name is None]
         if not free:
             return pose
@@ -446,7 +444,7 @@ class _Scene:
         if x_m is None:
             return self.rest
         side = 1 if x_m >= self.x_m else -1
-        return pose_between(self.rest, replace(self.rest, face_deg=side * 40.0), self.there)
+        return blend(self.rest, replace(self.rest, face_deg=side * 40.0), self.there)
 
     def _throwing(self) -> Pose:
         side = self._acting_side()
@@ -464,7 +462,7 @@ class _Scene:
         x, y = (float(v) for v in pose.joints[1])
         pose = pose.with_hand(0, (x + 0.12 * self.state.facing + sway, y - 0.34))
         pose = pose.with_hand(1, (x + 0.16 * self.state.facing + sway * 0.6, y - 0.18))
-        return pose_between(self.rest, pose, self.there)
+        return blend(self.rest, pose, self.there)
 
     def _dropping(self) -> Pose:
         side = self._acting_side()
@@ -491,7 +489,7 @@ class _Scene:
         sway = 0.1 * self.wave
         pose = standing(0.0, hands=((0.0, -0.14 + sway * 2, 1.74), (0.0, 0.14 + sway * 2, 1.74)))
         pose.joints[1:3, 0] += (sway * 0.7, sway)
-        return pose_between(self.rest, pose, self.there)
+        return blend(self.rest, pose, self.there)
 
     def _dancing(self) -> Pose:
         side = 0.16 * self.wave
@@ -502,7 +500,7 @@ class _Scene:
         )
         pose.joints[9] += (-0.06, max(0.0, side) * 0.5)
         pose.joints[10] += (0.06, max(0.0, -side) * 0.5)
-        return pose_between(self.rest, pose, self.there)
+        return blend(self.rest, pose, self.there)
 
 
 _ACTIONS: Final[dict[str, Callable[[_Scene], Pose]]] = {
@@ -529,9 +527,7 @@ _ACTIONS: Final[dict[str, Callable[[_Scene], Pose]]] = {
 def _falling(first: Pose, second: Pose, share: float) -> Pose:
     # The knees give way, then the body falls quickly.
     kneeling = standing(first.heading_deg, lower=0.34)
-    return (
-        pose_between(first, kneeling, share * 3) if share < 0.33 else pose_between(kneeling, second, (share - 0.33) * 3)
-    )
+    return blend(first, kneeling, share * 3) if share < 0.33 else blend(kneeling, second, (share - 0.33) * 3)
 
 
 def head_of(figure: Figure) -> Point:

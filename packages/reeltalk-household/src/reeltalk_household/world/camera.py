@@ -74,7 +74,6 @@ class Camera:
     """Films steps in a house.
 
     Args:
-        house: The house.
         width_px: Width of the pictures, 320 to 1280.
         fps: Frames a second.
         view: How the camera moves: `switching` cuts to near views, `fixed` shows whole rooms.
@@ -111,7 +110,6 @@ class Camera:
         """What the frames of the steps show.
 
         Args:
-            steps: The steps.
             fps: Frames a second, at most the film's; all of them if not given. For each time, the first frame of the
                 film at or after it is used.
         """
@@ -211,7 +209,7 @@ class Camera:
         """One frame, (H, W, 3) uint8 RGB."""
         scenery = self._scenery(moment)
         looks = [(_look(figure), moment.falling) for figure in moment.figures]
-        # Whoever looks as in the frame before, and is behind all others, is not drawn again.
+        # A person who looks as in the frame before, behind all others, is not drawn again.
         same = next((n for n, (one, other) in enumerate(zip(looks, self._looks, strict=False)) if one != other), None)
         self._looks, still = looks, min(len(looks), len(self._looks)) if same is None else same
         canvas = self._canvas(moment.shot, self._with_figures(moment, scenery, looks[:still]).copy())

@@ -2,7 +2,7 @@
 
 Curation reads files: it cuts at changes of the picture and knows no activities. Here each video is recognised by its
 content hash, its filmed steps are carried out once more, and every step is assigned to the clip that shows its end. So
-no clip's graph holds anything that cannot be seen before the clip ends, no step is lost or told twice, and a clip's
+no clip's graph holds anything that cannot be seen before the clip ends, no step is lost or repeated, and a clip's
 graph is as exact as the graph of a whole activity. The graph states when its first step begins, because a step may
 begin before the cut, such as a walk through a door.
 """
@@ -226,7 +226,7 @@ def _graph(house: House, shown: Sequence[TimedStep], numbers: Counter[tuple[str,
     # Nobody can tell what a scene would have led to after a cut to another time.
     if len({timed.scene for timed in shown}) == 1:
         told = range(shown[0].number, shown[-1].number + 1)
-        others = counterfactuals(house, shown[0].whole, seed=shown[0].seed, told=told)
+        others = counterfactuals(house, shown[0].whole, seed=shown[0].seed, shown=told)
     return name, scene_graph(house, name, activities()[activity], steps, begins_s=begins_s, others=others)
 
 

@@ -103,11 +103,9 @@ def draw_object(
 
     Args:
         canvas: The canvas, in metres.
-        class_name: Its class.
         x_m: Middle of its lower edge.
         y_m: Height of its lower edge.
         colour: Name of its colour; None if it has none.
-        states: Its states.
         size: Its size in parts of its kind's.
     """
     with canvas.enlarged(size, x_m, y_m) if size != 1.0 else nullcontext():

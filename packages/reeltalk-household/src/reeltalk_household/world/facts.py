@@ -64,7 +64,6 @@ def activity_triples(
     """The graph as N-Triples, one per line.
 
     Args:
-        house: The house.
         name: The activity's name, which must end in the house's scene, as `Drink_milk3_scene2`.
         category: One of the twelve categories.
         steps: The steps that were carried out, in the order in which they take effect.

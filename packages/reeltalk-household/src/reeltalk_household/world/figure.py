@@ -180,7 +180,7 @@ def lying(height_m: float) -> Pose:
     return replace(pose, roll_deg=90.0, shift=(0.72, height_m + 0.16))
 
 
-def pose_between(first: Pose, second: Pose, share: float) -> Pose:
+def blend(first: Pose, second: Pose, share: float) -> Pose:
     """A pose between two poses; `share` from 0 to 1."""
     s = ease(share)
     if s <= 0.0:

@@ -479,7 +479,6 @@ def scene_graph(
     """The curated graph of steps in a row as N-Quads.
 
     Args:
-        house: The house.
         clip: The graph's name.
         activity: Gives the category.
         steps: Steps in the order in which they take effect, each in the situation after the one before.

@@ -319,7 +319,7 @@ class _Builder:
         width = thing.kind.width_m
         x = x_m - width / 2
         for name in held:
-            # What stands on a counter keeps half of it free for what people put there.
+            # Things on a counter leave half of it free for what people put there.
             share = KINDS[name].width_m + 0.06
             x += share
             lies = self._add(

@@ -2,7 +2,7 @@
 
 Each person does their lines one after the other. What a step changes is checked and applied at its moment of effect, on
 the situation that all share; if its precondition does not hold then, the script cannot be carried out. A line that
-needs two people, such as handing something over, begins when both have come to it; whoever comes first waits. Some
+needs two people, such as handing something over, begins when both have come to it; the first to come waits. Some
 changes happen by themselves, such as a kettle that boils a while after it was switched on.
 """
 
@@ -134,7 +134,6 @@ def carry_out_script(
     """Lets people carry out a script.
 
     Args:
-        house: The house.
         lines: The script; each person does their own lines in this order.
         start: The situation before it.
         start_s: When it begins.
@@ -151,7 +150,7 @@ def carry_out(house: House, commands: Sequence[Command], start: Situation) -> li
     """Carries out a program.
 
     Each person does their commands one after the other, and people act at the same time. For what two people do
-    together, such as handing something over, whoever is there first waits for the other.
+    together, such as handing something over, the first to be there waits for the other.
 
     Returns:
         The steps in the order in which they take effect.

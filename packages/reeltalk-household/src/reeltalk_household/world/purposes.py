@@ -22,12 +22,12 @@ from reeltalk_household.world.situation import (
     ThingState,
 )
 
-PURPOSELESS_ACTIONS: Final = AGENTLESS_ACTIONS | frozenset(
+PURPOSELESS: Final = AGENTLESS_ACTIONS | frozenset(
     "walk stand turnTo wait say drop knock fall fallback fallsit close switchOff smile frown scowl gasp calm".split()
 )
 """Actions for which nothing else is done."""
 PLACINGS: Final = frozenset({"put", "putIn"})
-ACTIONS_ON_THE_WAY: Final = frozenset(
+ON_THE_WAY: Final = frozenset(
     "walk stand turnTo lookAt wait say close switchOff smile frown scowl gasp calm open".split()
 )
 """What somebody may do on the way from taking a thing to putting it where it is taken to."""
@@ -107,7 +107,6 @@ def purposes(house: House, steps: Sequence[ProgramStep], *, unmeant: Collection[
     """For each step of a scene, the later act of the same person that it is for; None if there is none.
 
     Args:
-        house: The house.
         steps: The scene, in the order in which its steps take effect.
         unmeant: Steps that nothing is done for, such as putting things down before somebody leaves.
     """
@@ -132,7 +131,7 @@ def _chosen(steps: Sequence[ProgramStep], number: int, ends: Sequence[int]) -> i
         (
             n
             for n, step in enumerate(steps[number + 1 :], number + 1)
-            if step.command.person == person and step.command.action not in ACTIONS_ON_THE_WAY
+            if step.command.person == person and step.command.action not in ON_THE_WAY
         ),
         None,
     )
@@ -168,4 +167,4 @@ def _is_end(one: Command, other: Command) -> bool:
         return False
     # Somebody walks to a thing to close it or to switch it off.
     at_its_place = one.action == "walk" and other.action in ("close", "switchOff") and one.main == other.main
-    return other.action not in PURPOSELESS_ACTIONS or at_its_place
+    return other.action not in PURPOSELESS or at_its_place

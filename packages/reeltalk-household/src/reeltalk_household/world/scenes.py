@@ -69,7 +69,6 @@ def play_scene(
     """Lets the people of a situation play a recipe.
 
     Args:
-        house: The house.
         activity: The recipe.
         before: The situation before it.
         start_s: When it begins.

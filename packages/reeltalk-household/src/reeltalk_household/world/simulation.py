@@ -684,7 +684,6 @@ def begin_command(
     """Begins a command.
 
     Args:
-        house: The house.
         command: The command of a person.
         situation: The situation at its start.
         start_s: When it starts.

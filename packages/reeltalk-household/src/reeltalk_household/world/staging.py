@@ -39,7 +39,6 @@ class Staging:
     """The people of a program, by time.
 
     Args:
-        house: The house.
         steps: The steps, in the order in which they take effect, with times from the film's start.
         begin_s: When the first scene begins.
     """
@@ -142,7 +141,7 @@ class Staging:
         raise AssertionError("a walk has a way")
 
     def entered_s(self, step: ProgramStep) -> float:
-        """When a walk to another room leaves the first one."""
+        """Time at which a walk to another room leaves the first one, in seconds."""
         person = str(step.command.person)
         low, high = step.start_s, step.end_s
         before = step.before.people[person].room

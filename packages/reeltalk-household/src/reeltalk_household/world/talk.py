@@ -51,7 +51,7 @@ class Talk:
             speaker: Who speaks.
             listeners: Who is spoken to; the first is called by name.
             about: The object that it is about; None for something that is not in sight.
-            draw: Decides.
+            draw: Chooses the sentence.
         """
         known = sentences()[act]
         kind = "thing" if about is not None and "thing" in known else "free"

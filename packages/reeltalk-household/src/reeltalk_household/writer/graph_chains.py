@@ -54,7 +54,7 @@ class VideoPart:
         """The order of the first event of the last clip."""
         return sum(event.part < len(self.graphs) - 1 for event in self.story.events)
 
-    def asked_of_last(self, seed: int) -> list[Question]:
+    def questions_of_last(self, seed: int) -> list[Question]:
         """All questions about the clips, with those about the last clip alone; see `question_pool`."""
         return [*self.question_pool(seed), *scene_questions(self.story, self.boundary)]
 
@@ -139,7 +139,7 @@ def _with_anchor(question: Question, story: Story) -> Question:
     if question.kind == "feels_after":
         return replace(question, anchor=question.evidence[0].order)
     if question.kind == "clothes_colour":
-        # Whoever acts is seen.
+        # A person who acts is seen.
         return replace(question, evidence=story_of(question, story).events[-1:])
     return question
 
@@ -224,7 +224,7 @@ def named_facts(facts: Iterable[KnownFact], story: Story) -> frozenset[KnownFact
 
 
 def event_facts(event: StoryEvent, person: str | None) -> frozenset[KnownFact]:
-    """The facts that an event tells; by `person` in a story of several people."""
+    """The facts of an event; by `person` in a story of several people."""
     told: set[KnownFact] = {("event", _known_as(event))}
     told.add(("acts", _by(person, "|".join([event.action, event.signature[1], *event.signature[2]]))))
     # "puts the mug on the table" says where it ends up; "wipes the table with the sponge" names the tool.
@@ -237,21 +237,21 @@ def event_facts(event: StoryEvent, person: str | None) -> frozenset[KnownFact]:
     return frozenset(told)
 
 
-def is_news(question: Question, told: Iterable[KnownFact]) -> bool:
+def is_news(question: Question, known: Iterable[KnownFact]) -> bool:
     """True if no fact of the turns before answers a question."""
-    return are_news(answer_facts(question), frozenset(told), kind=question.kind, key=question.key)
+    return are_news(answer_facts(question), frozenset(known), kind=question.kind, key=question.key)
 
 
-def are_news(wanted: frozenset[KnownFact], known: frozenset[KnownFact], *, kind: str, key: str) -> bool:
+def are_news(answers: frozenset[KnownFact], known: frozenset[KnownFact], *, kind: str, key: str) -> bool:
     """True if no known fact answers a question."""
-    if wanted & known:
+    if answers & known:
         return False
     # Each room is asked for once: after that it is easy to guess.
     if kind == "which_room" and ("in", key) in known:
         return False
     # Once a thing has been put down, "Where does he take it from?" could mean the next time.
     put = {thing.split(" by ")[0] for fact, thing in known if fact == "put"}
-    if any(fact == "from" and thing.split(" by ")[0] in put for fact, thing in wanted):
+    if any(fact == "from" and thing.split(" by ")[0] in put for fact, thing in answers):
         return False
     return True
 
@@ -285,14 +285,8 @@ OPENING_KINDS: Final = frozenset({"first_here", "which_colour", "which_size", "f
 MOST_ORIGINS: Final = 2
 """Most of them in a chain."""
 MOST_OF_A_KIND: Final = {
-    "where_put": 2,
-    "where_from": 2,
-    "use": 2,
-    "who_takes": 2,
-    "who_does": 2,
-    "why_act": 2,
-    "meanwhile": 2,
-}
+    "where_put": 2, "where_from": 2, "use": 2, "who_takes": 2, "who_does": 2, "why_act": 2, "meanwhile": 2,
+}  # fmt: skip
 """Most questions of a kind in one chain; one for every other kind."""
 PERSON: Final = "person"
 """Marks what rests on a person alone."""
@@ -325,7 +319,7 @@ def is_askable(question: Question, story: Story, shown: Collection[int]) -> bool
     acts += [own.events[int(question.params[name])] for name in ("event", "other") if name in question.params]
     told = own.events[question.focus_event] if question.focus_event is not None else None
     dull = question.answer_type == "action" and told is not None and told.action in CONNECTING_ACTS
-    # Whoever walks to a thing does something with it next.
+    # A person who walks to a thing does something with it next.
     if question.kind in NEIGHBOUR_KINDS and "event" in question.params:
         dull = dull or own.events[int(question.params["event"])].action in CONNECTING_ACTS
     # The colour of furniture can be guessed, and a conversation hardly turns to it.
@@ -369,7 +363,7 @@ _USUAL: Final = frozenset(
     "eat drink read write brush squeeze wash wipe scrub text play pour rinse fold type watch sleep fill answer "
     "switchOff boil ring pop".split()
 )
-"""Acts that one expects of whoever takes or uses a thing."""
+"""Acts that are expected of a person who takes or uses a thing."""
 _MADE_FOR: Final = frozenset({"vase", "toaster", "washingmachine", "towelrack"})
 """Things into which one expects what is put there."""
 
@@ -403,7 +397,7 @@ def write_chain(
         split: The split whose surface forms are used.
         seed: Chooses among the possible chains, and among the forms.
         lengths: Numbers of turns, the preferred one first.
-        word: Makes turns.
+        word: Makes a turn of a question.
         balance: The answers chosen so far; the chain is not counted.
     """
     # SVBench's questions are open.
@@ -417,15 +411,15 @@ MISREAD_GATE: Final = "key.misread"
 """The gate of a turn whose key reads one of its own right answers or near misses wrongly."""
 
 
-def fault_of_turn(turn: Turn, said: Sequence[tuple[str, str]], story: Story) -> tuple[str, str] | None:
+def fault_of_turn(turn: Turn, history: Sequence[tuple[str, str]], story: Story) -> tuple[str, str] | None:
     """Why a turn is not asked, as gate and reason; None if it can be asked.
 
     Args:
         turn: A turn that was just written.
-        said: Questions and answers before it.
+        history: Questions and answers before it.
         story: What it is about. Graphs that name nobody need not say who acts.
     """
-    if (leak := leak_of(turn, said)) is not None:
+    if (leak := leak_of(turn, history)) is not None:
         return leak
     if turn.key is None or not story.names:
         return None
@@ -511,7 +505,7 @@ class _Search:
         before = [asked for asked, _ in chain]
         said = " ".join(text for _, turn in chain for text in (turn.question, *turn.references))
         last, text = before[-1], " ".join((chain[-1][1].question, *chain[-1][1].references))
-        now = max(map(ends_of_answer, before))
+        now = max(map(answer_end, before))
         anchors: list[object] = [*chain[-1][1].extra[SPEAKS_OF]]
         # After "Who takes the mug?", *she* in what is asked next.
         anchors += [(PERSON, name) for name in dict.fromkeys((last.key, last.focus_person, last.subject))]
@@ -526,8 +520,7 @@ class _Search:
             and q.kind not in OPENING_KINDS
             and not (q.kind in ORIGIN_KINDS and sum(kinds[kind] for kind in ORIGIN_KINDS) >= MOST_ORIGINS)
             and (
-                q.kind in TIMELESS_KINDS
-                or ends_of_answer(q) >= (ends_of_answer(before[0]) if q.kind in ORIGIN_KINDS else now)
+                q.kind in TIMELESS_KINDS or answer_end(q) >= (answer_end(before[0]) if q.kind in ORIGIN_KINDS else now)
             )
             and are_news(answer_facts(q), told, kind=q.kind, key=q.key)
             and has_one_referent(q, text, self.story, self.universe)
@@ -589,32 +582,32 @@ def reworded(question: Question, words: str) -> Question:
     return replace(question, slots=slots | {"who": words})
 
 
-def has_one_referent(question: Question, said: str, story: Story, universe: Iterable[Question]) -> bool:
+def has_one_referent(question: Question, words: str, story: Story, universe: Iterable[Question]) -> bool:
     """True if *it* or *them* in a question can mean only one of the things that the turn before names."""
     name = question.anchor
     if not isinstance(name, str):
         return True
     others = {str(other.anchor) for other in universe if other.kind == question.kind and isinstance(other.anchor, str)}
     alike = (other for other in others - {name} if is_plural(other) == is_plural(name))
-    return not any(called_thing(other, story).casefold() in said.casefold() for other in alike)
+    return not any(called_thing(other, story).casefold() in words.casefold() for other in alike)
 
 
-def is_named(question: Question, said: str, story: Story) -> bool:
+def is_named(question: Question, words: str, story: Story) -> bool:
     """True if the turn before names the thing or place that is the answer, so that it is easily guessed."""
     if question.answer_type not in ("object", "list", "place"):
         return False
-    return any(called_thing(name, story).casefold() in said.casefold() for name in question.key.split("|"))
+    return any(called_thing(name, story).casefold() in words.casefold() for name in question.key.split("|"))
 
 
-def is_answered_before(question: Question, said: str, story: Story) -> bool:
+def is_answered_before(question: Question, text: str, story: Story) -> bool:
     """True if what was said so far holds the answer: the place that somebody opened, or the colour of a thing."""
     if question.kind in ("where_from", "from_here"):
-        return any(words in said.casefold() for words in (called_thing(question.key, story), plain_name(question.key)))
+        return any(words in text.casefold() for words in (called_thing(question.key, story), plain_name(question.key)))
     if question.kind == "object_colour":
-        return re.search(rf"\b{question.key}\b.{{0,12}}\b{plain_name(str(question.anchor))}\b", said) is not None
+        return re.search(rf"\b{question.key}\b.{{0,12}}\b{plain_name(str(question.anchor))}\b", text) is not None
     if question.kind in ("tool", "how_clean"):
-        return plain_name(question.focus_object or "") in said
-    return question.answer_type == "utterance" and question.key.casefold() in said.casefold()
+        return plain_name(question.focus_object or "") in text
+    return question.answer_type == "utterance" and question.key.casefold() in text.casefold()
 
 
 def means_one_person(question: Question, last: Turn, story: Story) -> bool:
@@ -634,7 +627,7 @@ def people_mentioned(turn: Turn, story: Story) -> set[str]:
 
 
 def needs_answer(question: Question, last: tuple[Question, Turn], story: Story) -> bool:
-    """True if only the answer before names what a question refers to, so that without it nobody knows what is asked."""
+    """True if only the answer before names what a question refers to, so that the question means nothing without it."""
     asked, turn = last
     own = story_of(question, story)
     # After "Who takes the mug?", *she* in "Where does she put it?".
@@ -665,7 +658,7 @@ def _begins(question: Question) -> tuple[int, float]:
     return min(map(ends_at, question.evidence))
 
 
-def ends_of_answer(question: Question) -> tuple[int, float]:
+def answer_end(question: Question) -> tuple[int, float]:
     """When the last act is over that shows the answer; at the start for a question about no moment."""
     return (0, 0) if question.kind in TIMELESS_KINDS else max(map(ends_at, question.evidence))
 

@@ -58,8 +58,8 @@ from reeltalk_household.writer.graph_chains import (
     TIMELESS_KINDS,
     KnownFact,
     VideoPart,
+    answer_end,
     ends_at,
-    ends_of_answer,
     event_facts,
     fault_of_turn,
     has_one_referent,
@@ -83,12 +83,7 @@ from reeltalk_household.writer.graph_summaries import (
     sum_up,
 )
 
-FALLBACK_VALUES: Final = {
-    "object": "a suitcase",
-    "place": "in a suitcase",
-    "list": "a suitcase",
-    "seconds": "two minutes",
-}
+FALLBACKS: Final = {"object": "a suitcase", "place": "in a suitcase", "list": "a suitcase", "seconds": "two minutes"}
 """Wrong values for a story with too few things to choose one from. No house contains these."""
 UNASKED_IN_DIALOGUES: Final = frozenset(
     {
@@ -103,13 +98,13 @@ LEAST_REFUSED: Final = 2
 """Fewest rounds of such a dialogue that are refused, and that are answered."""
 MOST_LIKE: Final = 2
 """Most rounds of an answer-refusal dialogue that ask for the same."""
-QUESTIONS_AHEAD: Final = 4
+LOOKAHEAD: Final = 4
 """Questions among which the one about the earliest moment is asked, so that a dialogue goes on in time."""
 TRIES: Final = 12
 """Wordings that are drawn before a question is given up."""
 ATTEMPTS: Final = 20
 """Dialogues that are begun before a task is given up."""
-PLAIN_OPENING: Final = "{question}"
+PLAIN: Final = "{question}"
 """The opening of a round that begins with its question."""
 
 OTHER_ONE: Final = "the other one"
@@ -148,7 +143,7 @@ class DialogueMaker:
         shown: Indices of the activities that the dialogue asks about; the part is the film up to the last of them.
         earlier: Those of them that belong to the earlier of two scenes.
         objects: Objects that a cross-scene dialogue prefers to ask about.
-        balance: The answers chosen so far; `asked` holds those to count.
+        balance: The answers chosen so far; `questions` holds those to count.
     """
 
     def __init__(
@@ -212,7 +207,7 @@ class DialogueMaker:
         return sum(bool(form_of(question.kind).forms) for question in self.pool)
 
     @property
-    def asked(self) -> tuple[Question, ...]:
+    def questions(self) -> tuple[Question, ...]:
         """The questions of the dialogue."""
         return tuple(self._asked)
 
@@ -247,7 +242,7 @@ class DialogueMaker:
             for q in self.pool
             if (q.kind, question_identity(q)) not in asked and is_news(q, self._told) and (fits is None or fits(q))
             if not (neighbours and q.kind in NEIGHBOUR_KINDS) and kinds[q.kind] < MOST_LIKE
-            if q.kind in TIMELESS_KINDS | ORIGIN_KINDS or ends_of_answer(q) >= self._reached
+            if q.kind in TIMELESS_KINDS | ORIGIN_KINDS or answer_end(q) >= self._reached
             if not self._follows(q, said)
             if self._balance is None or self._balance.suits(q, self._asked, self.split)
         ]
@@ -276,17 +271,11 @@ class DialogueMaker:
         kinds = Counter(q.kind for q in self._asked)
         least = min(kinds[q.kind] for q, _ in options)
         return min(
-            [one for one in options if kinds[one[0].kind] == least][:QUESTIONS_AHEAD],
-            key=lambda one: ends_of_answer(one[0]),
+            [one for one in options if kinds[one[0].kind] == least][:LOOKAHEAD], key=lambda one: answer_end(one[0])
         )
 
     def video(
-        self,
-        task: Task | None = None,
-        *,
-        fits: Fits | None = None,
-        opening: str = PLAIN_OPENING,
-        by_person: bool = False,
+        self, task: Task | None = None, *, fits: Fits | None = None, opening: str = PLAIN, by_person: bool = False
     ) -> bool:
         """Add a round about the video that goes on from the one before; False if there is none.
 
@@ -294,7 +283,7 @@ class DialogueMaker:
         """
         # After another topic, *that* is too far away.
         options = [
-            (q, not by_person and self._rests(q) and (opening == PLAIN_OPENING or isinstance(q.anchor, str)))
+            (q, not by_person and self._rests(q) and (opening == PLAIN or isinstance(q.anchor, str)))
             for q in self._new(fits)
         ]
         options = [one for one in options if one[1] or self._can_be_said(one[0])]
@@ -337,13 +326,10 @@ class DialogueMaker:
         *,
         rests: bool = False,
         candidates: Mapping[str, Question] | None = None,
-        opening: str = PLAIN_OPENING,
+        opening: str = PLAIN,
     ) -> bool:
-        """Add a question as a round; False if its words or earlier rounds answer it, or the words do not fit.
-
-        With `candidates` its words could mean these; by default it is counted what they could mean.
-        """
-        asked = self._word(question, rests=rests, other_one=candidates is not None, opens=opening == PLAIN_OPENING)
+        """Add a question as a round; False if its words or earlier rounds answer it, or the words do not fit."""
+        asked = self._word(question, rests=rests, other_one=candidates is not None, opens=opening == PLAIN)
         if asked is None or (question.answer_type == "person" and self.story.called[question.key] in asked.text):
             return False
         turn = self._turn(asked, opening, asked.answer, task)
@@ -366,13 +352,13 @@ class DialogueMaker:
         self._said.add(asked.text)
         self._asked.append(question)
         self._told |= known_facts(question)
-        self._reached = max(self._reached, ends_of_answer(question))
+        self._reached = max(self._reached, answer_end(question))
         self._before = turn
         return True
 
     @property
-    def said(self) -> list[str]:
-        """For each question of `asked` all that was said so far, with its own words."""
+    def words_so_far(self) -> list[str]:
+        """For each question of `questions` all that was said so far, with its own words."""
         said = words_so_far([made.turn for made in self.rounds])
         return [said[index] for index in sorted(self._by_round)]
 
@@ -409,7 +395,7 @@ class DialogueMaker:
         return found
 
     def refer(self) -> bool:
-        """Add a round whose words have several candidates, which only the dialogue tells apart; False if none can."""
+        """Add a round whose words have several candidates, of which only the dialogue selects one; False if none do."""
         task = Task.OBJECT_REFERENCE
         options: list[tuple[str, Question, Mapping[str, Question] | None]] = []
         for question in self._new():
@@ -430,11 +416,7 @@ class DialogueMaker:
 
     def _turn(self, asked: WordedQuestion, opening: str, reference: str, task: Task | None) -> Turn:
         turn = turn_of(asked, self.story, self.draw, asked_at_s=self.part.asked_at_s)
-        text = (
-            asked.text
-            if opening == PLAIN_OPENING
-            else phrases.sentence(opening.replace(PLAIN_OPENING, self._after(opening, asked)))
-        )
+        text = asked.text if opening == PLAIN else phrases.sentence(opening.replace(PLAIN, self._after(opening, asked)))
         return turn.model_copy(
             update={
                 "question": text,
@@ -451,7 +433,7 @@ class DialogueMaker:
         """A question after an opening, without a capital after a colon unless a name begins it."""
         word = asked.text.split()[0].rstrip(",.'")
         names = {name for called in self.story.names.values() for name in called.split()}
-        if not opening.removesuffix(PLAIN_OPENING).rstrip().endswith((":", ",")) or word in names or word == "I":
+        if not opening.removesuffix(PLAIN).rstrip().endswith((":", ",")) or word in names or word == "I":
             return asked.text
         return asked.text[:1].lower() + asked.text[1:]
 
@@ -466,7 +448,7 @@ class DialogueMaker:
             form = "do" if "purpose" in question.slots else "does"
             wrong = {act_phrase(e, self.story, form) for e in others if e.agent in (None, question.person)}
         else:
-            wrong = {FALLBACK_VALUES[question.answer_type]} if question.answer_type in FALLBACK_VALUES else set()
+            wrong = {FALLBACKS[question.answer_type]} if question.answer_type in FALLBACKS else set()
         found = sorted(wrong - right)
         return statement_of(question, other=self.draw.choice(found) if found else None)
 
@@ -621,7 +603,7 @@ class DialogueMaker:
         )
 
     def remark(self) -> bool:
-        """Add a round in which the user does not follow what is on screen, and the assistant tells what comes of it."""
+        """Add a round in which the user does not follow the screen, and the assistant states the consequence."""
         found = [one for one in find_consequences(self.story, sorted(self.shown)) if self._is_new(one)]
         patterns = texts_of_split(round_forms()["remark"].questions, self.split)
         if not found:
@@ -741,7 +723,7 @@ _RECALLED: Final = {"vdact.question_type": ("REF",), "cogme.thinking": ("Graspin
 
 
 def facts_of(turn: Turn) -> list[dict[str, Json]]:
-    """The facts of a round as SPARQL checks them: its own, and those that it tells beside."""
+    """The facts of a round as SPARQL checks them: its own, and those that it adds."""
     own = [{name: turn.extra[name] for name in ("kind", "params", "answer_key")}] if "params" in turn.extra else []
     return [*own, *turn.extra.get(FACTS, ())]
 

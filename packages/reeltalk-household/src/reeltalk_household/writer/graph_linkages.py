@@ -119,7 +119,7 @@ class ChainPair:
     @cached_property
     def universe(self) -> list[Question]:
         """All questions about the film, and about the later clip alone."""
-        return self.part.asked_of_last(self._seed)
+        return self.part.questions_of_last(self._seed)
 
     @cached_property
     def pool(self) -> list[Question]:
@@ -244,7 +244,9 @@ class ChainPair:
                 people = sorted((earlier.agent, later.agent))
                 yield SharedGround(Relation.PEOPLE, False, {"people": people}, earlier, later)
 
-    def asked(self, shared: SharedGround, x: int, y: int) -> Iterator[tuple[RewritingMethod, Question, str | None]]:
+    def replacements(
+        self, shared: SharedGround, x: int, y: int
+    ) -> Iterator[tuple[RewritingMethod, Question, str | None]]:
         """Questions by the catalogue's methods that can replace the later turn, each with what it needs."""
         for method in catalogue().values():
             if method.relation != shared.relation or method.case == ("different" if shared.same else "same"):
@@ -339,7 +341,7 @@ UNFITTING: Final = "no question stands between the neighbours of the later turn"
 def find_links(
     pair: ChainPair,
     *,
-    wanted: int,
+    count: int,
     seed: str,
     has_draft: Callable[[Linkage], bool],
     often: Mapping[str, int] | None = None,
@@ -356,7 +358,7 @@ def find_links(
     for x in range(len(pair.before.turns)):
         for y in range(len(pair.after.turns)):
             for shared in pair.shared(x, y):
-                asked = list(pair.asked(shared, x, y))
+                asked = list(pair.replacements(shared, x, y))
                 methods = {m.name: set(m.kinds) <= COUNTING_KINDS for m, _, need in asked if need is not None}
                 reasons.setdefault((shared.relation, x, y), UNNEEDED if asked and not methods else UNFITTING)
                 if methods:
@@ -365,7 +367,7 @@ def find_links(
     draw.shuffle(candidates)
     found: dict[tuple[int, int, str], Linkage] = {}
     used: Counter[object] = Counter()
-    while len(found) < wanted and candidates:
+    while len(found) < count and candidates:
         # Prefer rare methods, then the least used relations, grounds not used yet, and turns without linkages.
         chosen = min(
             candidates,
@@ -413,7 +415,7 @@ def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, wr
     asked: dict[str, list[tuple[RewritingMethod, Question, str]]] = {}
     for shared in pair.shared(x, y):
         if shared.relation == linkage.relation and _rests_on(pair, shared) == linkage.extra.get(RESTS_ON):
-            for method, question, need in pair.asked(shared, x, y):
+            for method, question, need in pair.replacements(shared, x, y):
                 if need is not None:
                     asked.setdefault(method.name, []).append((method, question, need))
     for found in asked.values():

@@ -1,8 +1,8 @@
 """Events of a video in sentences: what a summary keeps, and what becomes of an act that is on screen.
 
-A summary tells what matters, in two to four sentences: changes of things and people, what is said and given, and what
-things are used for. It is made from events, so each sentence has one subject, and a pronoun only where one thing was
-named before it.
+A summary has the important events, in two to four sentences: changes of things and people, what is said and given, and
+what things are used for. It is made from events, so each sentence has one subject, and a pronoun only where one thing
+was named before it.
 """
 
 from collections.abc import Iterator, Sequence

@@ -32,7 +32,7 @@ from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
 from reeltalk.schema.rewriting import Rewrite, catalogue
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import VIDEOS
-from reeltalk_build.construct.balance import BALANCED, Label, even_targets, read_targets, target_distance
+from reeltalk_build.construct.balance import BALANCED, Label, distance, even_targets, read_targets
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.linting import check_structure
 from reeltalk_build.construct.settings import ConstructSettings
@@ -175,9 +175,7 @@ class GraphWriter(Writer):
             candidates.append(written)
         chosen = candidates[0]
         if self.settings.balance is not None:
-            chosen = min(
-                candidates, key=lambda c: target_distance(self._counts + self._labels_of(c.turns), self._targets)
-            )
+            chosen = min(candidates, key=lambda c: distance(self._counts + self._labels_of(c.turns), self._targets))
             self._counts += self._labels_of(chosen.turns)
         _check(part, chosen.turns, clip.id)
         self._chain_balance.count(chosen.questions, part.story, graphs.split, words_so_far(chosen.turns))
@@ -215,7 +213,7 @@ class GraphWriter(Writer):
             return None
 
         shown = [len(part.clips) - 1]
-        universe = part.asked_of_last(self.settings.seed)
+        universe = part.questions_of_last(self.settings.seed)
         chain = graph_chains.write_chain(
             part.story,
             [q for q in universe if is_askable(q, part.story, shown) and is_open(q, part.story)],
@@ -242,7 +240,7 @@ class GraphWriter(Writer):
         )
 
     def linkages(
-        self, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
+        self, video: Video, before: QAChain, after: QAChain, preferred: Sequence[str] = ()
     ) -> LinkageResult | Unwritten:
         """Linkages by shared objects, actions, events, rooms and durations for which a question can be written."""
         pair = self._pair(video, before, after)
@@ -253,7 +251,7 @@ class GraphWriter(Writer):
         def has_draft(linkage: Linkage) -> bool:
             return next(self._drafts(video, pair, linkage), None) is not None
 
-        found = find_links(pair, wanted=self.settings.pairs, seed=seed, has_draft=has_draft, often=self._methods)
+        found = find_links(pair, count=self.settings.pairs, seed=seed, has_draft=has_draft, often=self._methods)
         left_out = [
             GateResult(
                 gate="linkage.rewrite",
@@ -394,7 +392,7 @@ class GraphWriter(Writer):
         )
         if problems := check_structure(dialogue, task):
             return Unwritten(f"it breaks the rules of its task: {'; '.join(problems)}")
-        self._dialogue_balance.count(maker.asked, maker.story, maker.split, maker.said)
+        self._dialogue_balance.count(maker.questions, maker.story, maker.split, maker.words_so_far)
         if self._rounds_of != video.id:
             self._rounds, self._rounds_of = {}, video.id
         for index, made in enumerate(rounds):

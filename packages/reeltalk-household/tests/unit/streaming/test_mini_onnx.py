@@ -109,7 +109,7 @@ def test_a_stream_tells_what_the_whole_sequence_tells_and_answers_alike(
             assert abs(ready - float(speaking[0, -1].sigmoid())) < 1e-4
             if number % 5 == 2:
                 question, answer = f"what is on the table? {number}", "a red cup."
-                stream.told(question, answer)
+                stream.add_exchange(question, answer)
                 numbers = stream.numbers
                 ids += [QUESTION, *numbers(question), ANSWER, *numbers(answer), END]
             asked = [QUESTION, *stream.numbers("where is the person?"), ANSWER]

@@ -38,7 +38,9 @@ from reeltalk_household.world.shots import on_camera
 from reeltalk_household.world.simulation import carry_out_command, take_effect
 from reeltalk_household.world.situation import CannotError, Command, ProgramStep, initial_situation
 
-SMALL = FilmSettings(scenarios=3, houses=3, seed=5, width_px=320, fps=2, max_duration_s=75, boxes_fps=2)
+SMALL = FilmSettings(
+    scenarios=3, houses=3, seed=5, width_px=320, fps=2, min_duration_s=30, max_duration_s=50, boxes_fps=2
+)
 
 
 RELEASED_PREDICATES = frozenset(
@@ -160,7 +162,7 @@ def test_a_filmed_benchmark_is_valid_and_whole(filmed: Path) -> None:
         splits.setdefault(video.extra["house"], set()).add(video.split or "")
         assert video.sha256 is not None
         assert video.duration_s is not None
-        assert 60 <= video.duration_s <= 75
+        assert 30 <= video.duration_s <= 50
         with open_video(benchmark.media.path(video.sha256)) as source:
             count = 0
             while (frame := source.next_frame()) is not None:
@@ -327,7 +329,8 @@ def test_planning_again_finds_every_outcome_without_an_event(
     planned: list[tuple[FilmPlan, list[PlayedScene]]],
 ) -> None:
     happens, places = Counter[str](), 0
-    for made, scenes in planned[:: 2 if len(planned) > 100 else 1]:
+    is_full = len(planned) > 100
+    for made, scenes in planned[::2]:
         house = made.built()
         for scene in scenes:
             end = scene.steps[-1].after
@@ -342,8 +345,8 @@ def test_planning_again_finds_every_outcome_without_an_event(
                     state = end.things[row.name]
                     assert row.outcome != f"{'inside' if state.inside else 'on'} {state.support}"
                     places += 1
-    assert happens["no"] > happens["yes"] > 10
-    assert places > 10
+    assert happens["no"] > happens["yes"] > (10 if is_full else 5)
+    assert places > (10 if is_full else 5)
 
 
 def test_a_part_of_a_scene_tells_the_outcomes_of_the_whole() -> None:
@@ -357,7 +360,7 @@ def test_a_part_of_a_scene_tells_the_outcomes_of_the_whole() -> None:
     order = [step.command.action for step in steps]
     grab, opened = order.index("grab"), order.index("open", order.index("grab"))
     told = range(grab, opened + 1)
-    rows = counterfactuals(house, steps, seed="1", told=told)
+    rows = counterfactuals(house, steps, seed="1", shown=told)
     # The microwave is opened for what comes after the part.
     assert opened not in plan_without(house, steps, grab, seed="1").happened
     assert {row.event for row in rows} <= set(range(len(told)))
@@ -396,46 +399,22 @@ def test_without_an_event_neither_what_it_caused_nor_what_needs_it_happens() -> 
     ],
 )
 def test_wrong_settings_are_one_sentence(
-    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    full: bool,
 ) -> None:
+    if not full:
+        monkeypatch.setattr("reeltalk_household.world.film.FILM_ATTEMPTS", 2)
     assert run(["world", "film", *options, "--into", str(tmp_path / "bench")]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
 
 
-def test_a_program_of_ones_own_is_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    house = build_house(1)
-    fridge = house.of_class("fridge")[0].name
-    (tmp_path / "look.txt").write_text(f"# look\n[WALK] <fridge> ({fridge[6:]})\n[OPEN] <fridge> ({fridge[6:]})\n")
-    command = ["world", "play", str(tmp_path / "look.txt"), "--width-px", "320", "--out", str(tmp_path / "look.mp4")]
-    assert run(command) == 0
-    assert "2 steps" in capsys.readouterr().out
-    with open_video(tmp_path / "look.mp4") as source:
-        assert source.next_frame() is not None
-    assert run(command) == 2
-    assert "exists" in capsys.readouterr().err
-    (tmp_path / "bad.txt").write_text("[WALK] <fridge> (3)\nopen it\n")
-    assert run(["world", "play", str(tmp_path / "bad.txt"), "--out", str(tmp_path / "bad.mp4")]) == 2
-    assert "bad.txt:2" in capsys.readouterr().err
-    assert not (tmp_path / "bad.mp4").exists()
-    assert run(["world", "play", "--house", "2"]) == 0
-    assert "<fridge> (" in capsys.readouterr().out
-
-
-def test_a_program_of_two_people_is_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sofa = build_house(1).of_class("sofa")[0].name
-    lines = [f"<char0> [WALK] <sofa> ({sofa[4:]})", f"<char1> [WALK] <sofa> ({sofa[4:]})", "<char1> [JUMP]"]
-    (tmp_path / "two.txt").write_text("\n".join([*lines, '<char0> [SAY] <character> (2) "praise: Well done!"']))
-    command = ["world", "play", str(tmp_path / "two.txt"), "--width-px", "320", "--fps", "2"]
-    assert run([*command, "--out", str(tmp_path / "two.mp4")]) == 0
-    assert "4 steps" in capsys.readouterr().out
-    (tmp_path / "two.txt").write_text("<char3> [JUMP]\n")
-    assert run([*command, "--out", str(tmp_path / "three.mp4")]) == 2
-    assert "4 people" in capsys.readouterr().err
-
-
-def test_from_film_to_dialogues_and_pages(filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_film_to_dialogues_and_counts(filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bench = tmp_path / "bench"
     shutil.copytree(filmed, bench)
     assert run(["graph", "questions", str(bench), "--turns", "12"]) == 0
@@ -452,15 +431,6 @@ def test_from_film_to_dialogues_and_pages(filmed: Path, tmp_path: Path, capsys: 
         assert (tmp_path / f"told/{video.id}.txt").read_text() == video.summaries["template"]
     dialogues = [json.loads(line) for line in (bench / "dialogues.jsonl").read_text().splitlines()]
     assert all(len(dialogue["turns"]) == 12 for dialogue in dialogues)
-    assert run(["report", str(bench), "--out", str(tmp_path / "site")]) == 0
-    page = (tmp_path / "site/scenarios/0001.html").read_text()
-    story = sum(1 for part in page.split('class="moment"')) - 1
-    import re
-
-    links, targets = set(re.findall(r'href="#(m\d+)"', page)), set(re.findall(r'id="(m\d+)"', page))
-    assert links <= targets
-    assert len(targets) == story
-    assert "<script>" not in page
 
 
 def test_lengths_that_contradict_each_other_are_refused() -> None:

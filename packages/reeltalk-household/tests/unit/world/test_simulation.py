@@ -27,6 +27,9 @@ from reeltalk_household.world.situation import (
 )
 from reeltalk_household.world.talk import sentences
 
+HOUSES = [pytest.param(number, marks=() if number % 3 == 1 else pytest.mark.slow) for number in range(1, 30)]
+"""A third of them in `make test`."""
+
 
 def run_program(house: House, text: str, room: str = "kitchen") -> Situation:
     start = initial_situation(house, next(name for name, r in house.rooms.items() if r.class_name == room))
@@ -260,7 +263,7 @@ def actions(house: House, text: str) -> list[str]:
     return [step.command.action for step in steps]
 
 
-@pytest.mark.parametrize("number", range(1, 30))
+@pytest.mark.parametrize("number", HOUSES)
 def test_every_house_has_several_of_many_things_that_differ(number: int) -> None:
     house = build_house(number)
     several: dict[str, list[Thing]] = {}
@@ -295,7 +298,7 @@ def test_a_house_is_the_same_everywhere_and_differs_from_others() -> None:
         build_house(0)
 
 
-@pytest.mark.parametrize("number", range(1, 30))
+@pytest.mark.parametrize("number", HOUSES)
 def test_furniture_stands_inside_its_room_and_not_in_other_furniture(number: int) -> None:
     house = build_house(number)
     for room in house.rooms.values():

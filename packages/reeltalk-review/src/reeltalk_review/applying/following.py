@@ -60,7 +60,6 @@ def follow_paths(made: NextRevision, withdrawn: Mapping[Refs, Sequence[Turn]]) -
     Paths along a linkage ask the later question with the wording that people settled for the linkage.
 
     Args:
-        made: The revision.
         withdrawn: Wordings that people had settled and took back, by the turns of their linkage.
     """
     if not (made.moves or made.reworded or made.linkages.is_changed or made.rewrites.is_changed):

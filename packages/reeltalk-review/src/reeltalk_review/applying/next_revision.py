@@ -88,7 +88,7 @@ class RecordHistory:
         ]
         return not past or past[-1] is not Decision.REJECT
 
-    def kept(self, turns: int, revision: int | None = None) -> list[int]:
+    def remaining(self, turns: int, revision: int | None = None) -> list[int]:
         """The turns of the first draft that a revision has, in order, as indices into the first draft.
 
         Args:
@@ -288,7 +288,7 @@ class NextRevision:
 
     def earlier_places(self, key: Key) -> list[int]:
         """The turns that a chain or dialogue had before this revision, as indices into the first draft."""
-        return self.history(*key).kept(self.earlier_lengths[key]) if key in self.earlier_lengths else []
+        return self.history(*key).remaining(self.earlier_lengths[key]) if key in self.earlier_lengths else []
 
     def shown_places(self, key: Key, turns: int, revision: int) -> list[int]:
         """The turns of a draft that people saw, as indices into the first draft.
@@ -298,7 +298,7 @@ class NextRevision:
             turns: How many turns the draft shows.
             revision: Revision of the benchmark when it was taken.
         """
-        return self.history(*key).kept(turns, revision)
+        return self.history(*key).remaining(turns, revision)
 
     def now(self, key: Key, place: int) -> int | None:
         """Index in this revision of a turn of the first draft; None if it is gone."""
@@ -386,7 +386,6 @@ class NextRevision:
         """Add the reviews of a place: who decided what.
 
         Args:
-            unit: The unit.
             place: The place in it.
             worded: The turn, if its wording was settled.
             effects: Other changes that this caused in the record.

@@ -97,7 +97,6 @@ def apply_reviews(
     """Write the settled work of a project as the next revision of its benchmark.
 
     Args:
-        project: The project.
         into: A copy of the benchmark to write instead of the benchmark itself; made if it does not exist.
         dry_run: Only report what would be done.
         progress: Called with the current step.
@@ -298,4 +297,4 @@ def _note(project: ReviewProject, made: NextRevision, applied: Applied, read: in
         if applied.is_changed:
             known = set(session.scalars(select(QueueRow.id)))
             wanted = [name for name in TASKS if name in known]
-            import_content(change, project, fresh, fresh.stored_content(), None, wanted=wanted)
+            import_content(change, project, fresh, fresh.stored_content(), None, kinds=wanted)

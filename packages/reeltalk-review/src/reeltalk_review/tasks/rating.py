@@ -115,7 +115,7 @@ def _read_scale(path: Path) -> RatingScale:
             raw: dict[str, Any] = tomllib.load(stream)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path, hint="check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         raise InputError(f"not TOML: {error}", file=path) from None
     if len(raw) != 1 or not isinstance(fields := next(iter(raw.values())), dict):
         raise InputError(
@@ -147,7 +147,6 @@ def rating_drafts(
 
     Args:
         answers: Answers of any models. Unanswered turns are left out.
-        scale: The scale.
         seed: Decides the order.
         content: The benchmark, whose videos and clips name the units. Without it they are numbered.
     """

@@ -58,7 +58,11 @@ def test_an_address_that_cannot_be_used_is_refused_without_its_password(address:
     assert "secret" not in str(refused.value)
 
 
-def test_every_connection_waits_for_the_disk(database: Database, database_kind: str) -> None:
+def test_every_connection_waits_for_the_disk(
+    database: Database, database_kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("team.WAITS", True)
+    database.engine.dispose()
     with database.reading() as session:
         if database_kind == "sqlite":
             assert session.scalar(text("PRAGMA journal_mode")) == "wal"
@@ -290,6 +294,7 @@ def test_a_full_disk_loses_the_change_that_was_refused_and_no_other(tmp_path: Pa
     database.close()
 
 
+@pytest.mark.slow
 def test_a_database_that_cannot_hold_all_texts_is_refused(new_postgres: Callable[[], str]) -> None:
     if "REELTALK_POSTGRES" in os.environ:
         pytest.skip("makes a cluster of its own")
@@ -300,6 +305,7 @@ def test_a_database_that_cannot_hold_all_texts_is_refused(new_postgres: Callable
         database.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_is_said_and_its_return_is_used(new_postgres: Callable[[], str]) -> None:
     if "REELTALK_POSTGRES" in os.environ:
         pytest.skip("makes a cluster of its own")

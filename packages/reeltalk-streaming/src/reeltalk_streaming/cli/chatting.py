@@ -179,10 +179,10 @@ def _check(*, fps: float, speed: float, threshold: float | None, until: float | 
 class PlainScreen:
     """Answers as lines on standard output, all else on standard error."""
 
-    def said(self, at_s: float, text: str, *, asked: str | None) -> None:
+    def show_answer(self, at_s: float, text: str, *, question: str | None) -> None:
         """Print a line for the question, if there is one, and a line for the answer."""
-        if asked is not None:
-            print(f"[{format_clock(at_s)}] > {printable(asked)}")
+        if question is not None:
+            print(f"[{format_clock(at_s)}] > {printable(question)}")
         print(f"[{format_clock(at_s)}] {printable(text)}", flush=True)
 
     def note(self, text: str) -> None:
@@ -226,11 +226,11 @@ class TerminalScreen:
         self._session.app.before_render += lambda app: app.renderer.erase()
         self._typed = ""
 
-    def said(self, at_s: float, text: str, *, asked: str | None) -> None:
+    def show_answer(self, at_s: float, text: str, *, question: str | None) -> None:
         """Print the answer. If another line was typed after its question, the question is printed again."""
-        mark = "" if asked is not None else f"{BOLD}unasked{PLAIN} "
-        if asked is not None and asked != self._typed:
-            print(f"{DIM}to “{printable(asked)}”{PLAIN}", flush=True)
+        mark = "" if question is not None else f"{BOLD}unasked{PLAIN} "
+        if question is not None and question != self._typed:
+            print(f"{DIM}to “{printable(question)}”{PLAIN}", flush=True)
         print(f"{DIM}[{format_clock(at_s)}]{PLAIN} {mark}{printable(text)}", flush=True)
 
     def note(self, text: str) -> None:

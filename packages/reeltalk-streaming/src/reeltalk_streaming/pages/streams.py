@@ -8,7 +8,7 @@ from typing import Final
 
 from jinja2 import Environment
 
-from reeltalk.metrics.proactive import RIGHT_JUDGEMENT, UNBOUNDED
+from reeltalk.metrics.proactive import RIGHT, UNBOUNDED
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.pages.site import write_text
 from reeltalk.schema.runs import GroupRow, SummaryRow
@@ -203,7 +203,7 @@ def _model_lines(session: SessionLog, task: ProactiveTask, judge: JudgeReply) ->
             continue
         question = answers.get(id(event))
         right = any(
-            judge(event.text, moment, request) == RIGHT_JUDGEMENT
+            judge(event.text, moment, request) == RIGHT
             for request in task.requests
             if (request.act == "ask") == (question is not None) and question in (None, request.text)
             for moment in request.moments

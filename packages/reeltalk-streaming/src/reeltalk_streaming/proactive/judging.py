@@ -39,7 +39,6 @@ def judge_streams(
     Args:
         sessions: What was said.
         tasks: The tasks that were played.
-        judge_model: The judge.
         replies: File of the judge's replies. What it holds is not asked again.
         limits: Requests at a time, and hard limits of requests, tokens and money.
         progress: Called with the number of judged replies and of all.

@@ -18,7 +18,7 @@ from reeltalk.metrics.draws import Statistic, draw_videos, ratio_of_sums
 from reeltalk.metrics.proactive import (
     HEADLINE,
     MEASURES,
-    RIGHT_JUDGEMENT,
+    RIGHT,
     SIGNATURE,
     UNBOUNDED,
     Play,
@@ -117,15 +117,14 @@ def judge_reply(text: str, moment: Moment, question: str = "", instruction: str 
         # To repeat the question is no answer.
         own = [one for one in moment.references if adds or not agree.classed_words(one) - asked]
         if agree.agrees(text, own, question):
-            return RIGHT_JUDGEMENT
+            return RIGHT
         return int(any(agree.states_reference(text, reference, question) for reference in moment.references))
     said, best = agree.classed_words(text), 0
     for reference in moment.references:
         due = agree.classed_words(reference)
         if due and due <= said and agree.is_negated(text) == agree.is_negated(reference):
             best = max(
-                best,
-                RIGHT_JUDGEMENT if len(due) >= OWN_WORDS_SHARE * len(said) and agree.agrees(text, [reference]) else 1,
+                best, RIGHT if len(due) >= OWN_WORDS_SHARE * len(said) and agree.agrees(text, [reference]) else 1
             )
     return best
 
@@ -191,7 +190,7 @@ def play_of(session: SessionLog, task: ProactiveTask, judge: JudgeReply = judge_
             frozenset(
                 number
                 for number, place in enumerate(places)
-                if RIGHT_JUDGEMENT
+                if RIGHT
                 in [judged(event.text, moment, task.requests[place]) for moment in all_moments(task.requests[place])]
             ),
         )
@@ -213,7 +212,7 @@ def play_of(session: SessionLog, task: ProactiveTask, judge: JudgeReply = judge_
             for place in places
         ),
         answers=tuple(
-            None if answer is None else judged(answer.text, request.moments[0], request) == RIGHT_JUDGEMENT
+            None if answer is None else judged(answer.text, request.moments[0], request) == RIGHT
             for request, answer in answered(session, task)
         ),
     )
@@ -236,7 +235,7 @@ def answered(session: SessionLog, task: ProactiveTask) -> list[tuple[UserRequest
     """The questions of a task that were asked in a session, each with its answer; None for a question without one."""
     said = session.answers
     found: list[tuple[UserRequest, StreamEvent | None]] = []
-    for request in task.asked():
+    for request in task.immediate_questions():
         place = next(
             (
                 place
@@ -346,7 +345,7 @@ def threshold_curve(sessions: Iterable[SessionLog], tasks: Sequence[ProactiveTas
         met, alarms = Share(0.0, 0.0), Share(0.0, 0.0)
         for frames, task in ready:
             moments = tuple(moment.interval for moment in task.moments)
-            right, times = (RIGHT_JUDGEMENT,) * len(moments), list[float]()
+            right, times = (RIGHT,) * len(moments), list[float]()
             for at_s, readiness in frames:
                 if readiness >= threshold and (not times or no_later(times[-1] + SILENCE_S, at_s)):
                     times.append(at_s)
@@ -424,7 +423,7 @@ def _why_not(session: SessionLog | None, task: ProactiveTask) -> str | None:
         return "it was broken off"
     if not no_later(task.until_s - SLACK_S, last.at_s):
         return f"it ended at {last.at_s:g} s of {task.until_s:g} s"
-    asked, due = len(answered(session, task)), sum(1 for _ in task.asked())
+    asked, due = len(answered(session, task)), sum(1 for _ in task.immediate_questions())
     return None if asked == due else f"it was asked {asked:,} of {due:,} questions at their times"
 
 

@@ -200,7 +200,7 @@ def choose_tasks(
     """Tasks to play, video by video.
 
     Args:
-        benchmark: Holds them.
+        benchmark: Holds the tasks.
         split: Split of the videos. The default is `test` if there is one, else all; `all` for all.
         kinds: Kinds of tasks. The default is all.
         limit: Use only the tasks of this many videos, from the first one.
@@ -259,7 +259,7 @@ def play_tasks(
     Args:
         tasks: In the order in which they are played.
         watcher: The model.
-        frames: Gives frames.
+        frames: Decodes the frames that are shown.
         log: Receives events.
         signed: Settings that can change what is said, apart from the watcher. The first event of each session holds
             them.

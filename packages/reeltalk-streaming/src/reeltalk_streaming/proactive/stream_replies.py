@@ -19,7 +19,7 @@ from reeltalk.language.answer_reading import read_answer, rules_signature
 from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.prompts import Prompts
-from reeltalk.metrics.proactive import RIGHT_JUDGEMENT
+from reeltalk.metrics.proactive import RIGHT
 from reeltalk.progress import CountProgress
 from reeltalk.schema.record import Json
 from reeltalk.schema.stream import Moment, ProactiveTask, UserRequest
@@ -41,7 +41,7 @@ VERSION_SEPARATOR: Final = " / "
 
 
 class ReplyToJudge(NamedTuple):
-    """A reply to one request, with everything that may be said to the request."""
+    """A reply to one request, with the references of the request."""
 
     text: str
     request: str
@@ -113,7 +113,7 @@ def _judge_by_key(text: str, moment: Moment, request: UserRequest) -> int:
     assert moment.key is not None
     if repeats(text, request):
         return 0
-    return RIGHT_JUDGEMENT if read_answer(request.text, moment.key, text).right else 0
+    return RIGHT if read_answer(request.text, moment.key, text).right else 0
 
 
 def refused_references(tasks: Iterable[ProactiveTask]) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _by_model(judged: JudgedReplies) -> Correctness:
             raise UnjudgedError({text: "no judge was asked about it; score its run with --judge"})
         if found.reason is not None:
             raise UnjudgedError({text: found.reason})
-        return RIGHT_JUDGEMENT if found.says[due.statements.index(moment.references)] else 0
+        return RIGHT if found.says[due.statements.index(moment.references)] else 0
 
     return Correctness(judge, judged.signature)
 

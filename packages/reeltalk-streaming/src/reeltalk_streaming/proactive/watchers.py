@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,13 +196,15 @@ CONSTANT_REPLY: Final = "Yes."
 
 
 class Always:
-    """Repeats what it was told last at a fixed interval, and gives each question one answer, independent of the video.
+    """Repeats the user's last message at a fixed interval, and gives each question one answer, whatever the video.
 
     It is the spam baseline.
 
     Args:
         every_s: Seconds from one reply to the next; above 0.
     """
+
+    signature: ClassVar[Signature] = ()
 
     def __init__(self, every_s: float) -> None:
         self._every_s = every_s
@@ -211,10 +213,6 @@ class Always:
     def name(self) -> str:
         """With its seconds, as `always:5`."""
         return f"always:{self._every_s:g}"
-
-    @property
-    def signature(self) -> Signature:
-        return ()
 
     def begin(self, task: str) -> WatchedStream:
         return _Repeating(self._every_s, CONSTANT_REPLY)
@@ -226,11 +224,8 @@ class Always:
 class Never:
     """Never speaks, not even when it is asked: the silence baseline."""
 
+    signature: ClassVar[Signature] = ()
     name = "never"
-
-    @property
-    def signature(self) -> Signature:
-        return ()
 
     def begin(self, task: str) -> WatchedStream:
         return _Repeating(None, None)
@@ -266,14 +261,11 @@ class Oracle:
     What begins after the last frame is said at that frame.
     """
 
+    signature: ClassVar[Signature] = ()
     name = "oracle"
 
     def __init__(self, tasks: Iterable[ProactiveTask]) -> None:
         self._tasks = {task.id: task for task in tasks}
-
-    @property
-    def signature(self) -> Signature:
-        return ()
 
     def begin(self, task: str) -> WatchedStream:
         return _Knowing(self._tasks[task])
@@ -286,7 +278,7 @@ class _Knowing:
     memory_bytes: int | None = None
 
     def __init__(self, task: ProactiveTask) -> None:
-        self._due, self._asked = deque(task.moments), deque(task.asked())
+        self._due, self._asked = deque(task.moments), deque(task.immediate_questions())
         self._until_s, self._before_s = task.until_s, 0.0
 
     async def instruct(self, instruction: str) -> None:
@@ -428,7 +420,7 @@ if TYPE_CHECKING:
 STREAM_MODULE: Final = "reeltalk_streaming.inference.stream"
 """The module that says what a model that follows streams has."""
 WATCHER_KINDS: Final = "mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL, always:SECONDS, never, oracle"
-_METHODS: Final = ("see", "ask", "instruct", "speak", "told")
+_METHODS: Final = ("see", "ask", "instruct", "speak", "add_exchange")
 
 
 def create_watcher(
@@ -449,7 +441,7 @@ def create_watcher(
         settings: When a streaming model speaks.
         asking: How a chat model is polled.
         store: Keeps its replies.
-        budget: Limits.
+        budget: Limits of requests, tokens and money.
         picture: Gives the JPEG files for the picture references in messages.
         tasks: The tasks that are played, for the oracle.
         needs_probability: Whether a polled model fails if its server gives no probabilities of tokens.
@@ -594,8 +586,8 @@ class _OwnStream:
     def speak(self) -> StreamAnswer:
         return self._spoken("speak")
 
-    def told(self, question: str, answer: str) -> None:
-        self._called("told", question, answer)
+    def add_exchange(self, question: str, answer: str) -> None:
+        self._called("add_exchange", question, answer)
 
     def _spoken(self, method: str, *arguments: Any) -> StreamAnswer:
         said = self._called(method, *arguments)

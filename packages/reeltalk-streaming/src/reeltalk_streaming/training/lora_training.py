@@ -269,7 +269,7 @@ class Loop:
         dialogues = [self.dialogues.at(place, seed=self.settings.seed) for place in places]
         return [self.collator.collate(dialogue, self.dialogues.root) for dialogue in dialogues]
 
-    def step(self, step: int, sequences: list[Sequence], asked_to_stop: list[bool]) -> dict[str, Any]:
+    def step(self, step: int, sequences: list[Sequence], stop_requests: list[bool]) -> dict[str, Any]:
         """Runs one step of the optimizer."""
         accelerator, settings = self.accelerator, self.settings
         seed = np.random.SeedSequence([settings.seed, DRAWN_FOR_STEP, step, accelerator.process_index])
@@ -289,7 +289,7 @@ class Loop:
                     total += loss.detach()
             tokens = sum(sequence.tokens for sequence in sequences)
             frames = sum(sequence.frames for sequence in sequences)
-            counts = torch.tensor([bad, bool(asked_to_stop), tokens, frames]).to(total).double()
+            counts = torch.tensor([bad, bool(stop_requests), tokens, frames]).to(total).double()
             mine = torch.stack([total.double() / len(sequences), *counts])
             everyone = accelerator.gather(mine[None]).cpu()  # (processes, 5)
             self._check_finite(step, everyone, sequences)

@@ -42,7 +42,7 @@ def read(argument: dict[str, Any], *, most: int = 1000) -> Iterator[tuple[float,
         assert feed.failure is None, feed.failure
 
 
-@pytest.mark.parametrize("fps", [0.4, 1.0, 3.0, 50.0])
+@pytest.mark.parametrize("fps", [0.4, 50.0, *(pytest.param(fps, marks=pytest.mark.slow) for fps in (1.0, 3.0))])
 @pytest.mark.parametrize(
     "made", [Numbered("live.mp4"), Numbered("live-variable.mkv", variable=True)], ids=["even", "variable"]
 )

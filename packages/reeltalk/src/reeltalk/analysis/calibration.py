@@ -196,7 +196,7 @@ class JudgeAgreement:
 
 @dataclass(frozen=True)
 class Dimension:
-    """One criterion that people rated."""
+    """One criterion that people rated, with the judges' agreement on it."""
 
     criterion: str
     whole: bool

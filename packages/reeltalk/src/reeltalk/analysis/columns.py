@@ -16,8 +16,6 @@ from reeltalk.store.runs import Run
 Kind = Literal["headline", "detail", "compat", "floor", "text", "timing"]
 
 _TIMINGS: Final = {info.name: info for info in TIMINGS}
-TEXT_METRIC_NAMES: Final = frozenset(TEXT_METRICS)
-"""Names of all text metrics."""
 FLOOR: Final = "floor"
 FLOORS: Final = {
     "baseline:empty": "says nothing",
@@ -88,7 +86,7 @@ def metric_kind(metric: str) -> Kind:
     """The table of a metric."""
     if metric in _TIMINGS:
         return "timing"
-    if metric in TEXT_METRIC_NAMES:
+    if metric in TEXT_METRICS:
         return "text"
     _, *rest = metric.split(".")
     if COMPAT in rest:
@@ -100,7 +98,7 @@ def metric_kind(metric: str) -> Kind:
 
 def direction_of(metric: str) -> Direction:
     """Whether higher is better; neither for overlap of words, a floor, a spread, a time and an official script."""
-    if metric in TEXT_METRIC_NAMES:
+    if metric in TEXT_METRICS:
         return "neither"
     info = metric_info(metric)
     if info is None:
@@ -120,7 +118,7 @@ def share_of_scale(metric: str, value: float) -> float | None:
         None for a measure without a scale, such as a time or the turns before the first error. CIDEr has no practical
         upper bound: it is divided by 10 and limited to 1.
     """
-    if metric in TEXT_METRIC_NAMES:
+    if metric in TEXT_METRICS:
         # A negative cosine says no less than none.
         return min(max(value / (TEXT_METRICS[metric].high or 1.0), 0.0), 1.0)
     info = metric_info(metric)
@@ -128,7 +126,7 @@ def share_of_scale(metric: str, value: float) -> float | None:
 
 
 def bounds_of(metric: str) -> Bounds:
-    """Lowest and highest value of a metric; None where there is no end, or where nobody knows."""
+    """Lowest and highest value of a metric; None where there is no end, or it is not known."""
     info = metric_info(metric)
     return (None, None) if info is None else info.bounds
 
@@ -139,7 +137,7 @@ def span_of(metric: str) -> float | None:
     Args:
         metric: A text metric or a judged measure. The width of CIDEr is 10, as in `share_of_scale`.
     """
-    if metric in TEXT_METRIC_NAMES:
+    if metric in TEXT_METRICS:
         return TEXT_METRICS[metric].high
     info = metric_info(metric)
     return None if info is None else info.width
@@ -155,7 +153,6 @@ def columns(metrics: Iterable[str], kinds: Iterable[Kind]) -> list[Column]:
     """The columns of a table: measures in order, each followed by the columns that belong to it.
 
     Args:
-        metrics: All metrics.
         kinds: Kinds to include. `compat` and `floor` follow the measure that they belong to, and are left out if
             it is not in the table.
     """
@@ -232,7 +229,7 @@ def is_baseline(info: ModelInfo) -> bool:
 def differing_parts(rows: Iterable[tuple[ModelInfo, SummaryRow]], ignored: frozenset[str]) -> list[str]:
     """Signature parts in which numbers of one metric differ, so that they are not comparable.
 
-    The floor stands beside all others, also where it rests on a sample of their turns.
+    The floor is compared with all others, also where it was scored on a sample of their turns.
     """
     parts = [
         (is_baseline(info), signature_parts(row.signature))

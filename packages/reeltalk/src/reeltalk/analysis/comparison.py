@@ -13,7 +13,6 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.analysis.columns import (
-    TEXT_METRIC_NAMES,
     answer_settings,
     bounds_of,
     differing_parts,
@@ -38,7 +37,7 @@ from reeltalk.analysis.style import difference_at_equal_style
 from reeltalk.analysis.values import format_points, format_range, format_signed
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.info import MeanOf
-from reeltalk.metrics.scoring import METRICS, MetricResult
+from reeltalk.metrics.scoring import METRICS, TEXT_METRICS, MetricResult
 from reeltalk.metrics.significance import POWER, Correction, correct_p_values, detectable_difference, levels_of_tests
 from reeltalk.metrics.uncertainty import (
     FEW_VIDEOS,
@@ -374,7 +373,7 @@ class PairComparer:
 
     @property
     def board(self) -> Leaderboard:
-        """Whose models these are."""
+        """The leaderboard of the runs whose models are compared."""
         return self.turns.board
 
     def refuse_strangers(self, first: int, second: int) -> None:
@@ -435,7 +434,7 @@ class PairComparer:
             return dataclasses.replace(blank, problem=f"the run holds no values of single turns of {names}")
         if self.turns.sampled & {blank.first, blank.second} and (within & (np.isfinite(a) != np.isfinite(b))).any():
             return self._unpaired(sheet, blank, within)
-        alike = self.turns.asked_alike(sheet, blank.first, blank.second) & within
+        alike = self.turns.same_wording(sheet, blank.first, blank.second) & within
         if not alike.any() and self.settings.unpaired:
             return self._unpaired(sheet, blank, within)
         there = alike & np.isfinite(a) & np.isfinite(b)
@@ -472,12 +471,7 @@ class PairComparer:
     def _styled(
         self, sheet: ScoreMatrix, blank: Comparison, differences: Floats, there: Bools
     ) -> ClusteredEstimate | None:
-        if (
-            not self.settings.style
-            or sheet.item != TURN
-            or sheet.mean_of != "items"
-            or sheet.metric in TEXT_METRIC_NAMES
-        ):
+        if not self.settings.style or sheet.item != TURN or sheet.mean_of != "items" or sheet.metric in TEXT_METRICS:
             return None
         styles = self.turns.styles(blank.first) - self.turns.styles(blank.second)
         known = there & np.isfinite(styles).all(axis=1)
@@ -627,7 +621,6 @@ def compare_models(
     references or people are outside the family; their p values are not corrected.
 
     Args:
-        board: The leaderboard.
         settings: What to compare.
         models: Places of the models to compare, in order. By default all competing models, or all models if fewer than
             two compete.
@@ -708,22 +701,22 @@ def _of_metric(comparer: PairComparer, metric: str, chosen: Sequence[int], famil
     return found
 
 
-def compared_metrics(board: Leaderboard, wanted: Sequence[str]) -> list[str]:
+def compared_metrics(board: Leaderboard, metrics: Sequence[str]) -> list[str]:
     """The metrics to compare.
 
     Raises:
         SettingError: The runs do not have one of them.
     """
     there = list(board.metrics)
-    for metric in wanted:
+    for metric in metrics:
         if metric not in there and not any(name.split("_")[0] == metric for name in there):
             some = ", ".join(there[:SHOWN_NAMES]) + (
                 f" and {len(there) - SHOWN_NAMES} more" if len(there) > SHOWN_NAMES else ""
             )
             raise SettingError(f"--metrics {metric}: the runs do not have it; they have {some}")
-    if wanted:
-        families = {metric: [name for name in there if name.split("_")[0] == metric] for metric in wanted}
-        return list(dict.fromkeys(n for m in wanted for n in ([m] if m in there else families[m])))
+    if metrics:
+        families = {metric: [name for name in there if name.split("_")[0] == metric] for metric in metrics}
+        return list(dict.fromkeys(n for m in metrics for n in ([m] if m in there else families[m])))
     usual = [metric for metric in there if metric_kind(metric) in ("headline", "text")]
     scored = [
         metric for metric in usual if any(leaderboard_number(model, metric) is not None for model in board.models)

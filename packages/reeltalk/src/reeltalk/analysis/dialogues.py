@@ -63,7 +63,7 @@ class BenchmarkContext:
     """What is done in a clip, by the clip's id, such as `Wash dishes`; only clips whose source says it."""
 
     def about(self, unit: str, unit_id: str, video_id: str) -> Interval | None:
-        """From the first to the last moment that a unit is about, as its clips say; None if nobody says it."""
+        """The interval that a unit is about, from its clips and evidence; None if it has neither."""
         found = self.units.get((unit, unit_id))
         if found is None:
             return None
@@ -423,10 +423,7 @@ TITLE_ACTIVITIES: Final = 2
 
 
 def _listed(keys: Sequence[tuple[str, str]], turns: "pl.DataFrame", context: BenchmarkContext) -> list[ListedDialogue]:
-    """Dialogues with their files and titles for people; repeated titles get a number.
-
-    Examples of titles are `Wash dishes · 6 questions` and `Where does he sit? · 4 questions · kitchen-0001`.
-    """
+    """Dialogues with their files and titles for people; repeated titles get a number."""
     import polars as pl
 
     units = Counter(unit_id for unit_id, _ in keys)
@@ -494,7 +491,12 @@ def _length(turn: ShownTurn) -> int:
         length += CELL_CHARACTERS + min(len(answer.text or ""), LONGEST_TEXT) + len(answer.other_question or "")
         for verdict in answer.verdicts:
             length += CELL_CHARACTERS * len(verdict.scores) + sum(min(len(r), LONGEST_TEXT) for r in verdict.replies)
-            said = {given.said for score in verdict.scores for given in (*score.given, *score.official) if given.said}
+            said = {
+                given.explanation
+                for score in verdict.scores
+                for given in (*score.given, *score.official)
+                if given.explanation
+            }
             length += sum(min(len(text), LONGEST_TEXT) for text in said)
     return length
 

@@ -10,7 +10,7 @@ from reeltalk.analysis.columns import HUMAN, metric_kind, metric_title, share_of
 from reeltalk.analysis.dialogues import RunDialogues, ShownAnswer, ShownDialogue, ShownTurn
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.analysis.turn_scores import credit_metric, labels_of
-from reeltalk.analysis.verdicts import NO_JUDGE_MODEL, ShownScore, ShownVerdict
+from reeltalk.analysis.verdicts import NO_MODEL, ShownScore, ShownVerdict
 from reeltalk.judge.protocol import COMPAT, ProtocolCriterion, credit_measures, find_protocol
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.judge.turns import TurnJudge
@@ -46,7 +46,7 @@ class FoundTurn:
 
 @dataclass(frozen=True)
 class Finder:
-    """What the finder's page is told once."""
+    """Facts that the finder's page needs once, not for each turn."""
 
     measures: list[str]
     """Titles of what says how right an answer is; the one that says it best first."""
@@ -82,7 +82,7 @@ def make_finder(board: Leaderboard, dialogues: RunDialogues) -> Finder:
         another=pl.col("judge") != pl.col("judge").first().over(place),
     )
     judge = pl.col("judge").cast(pl.String)
-    others = judgings.filter((judge != NO_JUDGE_MODEL) & (judge.str.starts_with(HUMAN) | pl.col("another")))
+    others = judgings.filter((judge != NO_MODEL) & (judge.str.starts_with(HUMAN) | pl.col("another")))
     rounds = judgings.filter(~pl.col("official")).group_by(*place, "judge", "name").len()
     named = others.select("protocol", "judge").unique().cast(pl.String).sort("protocol", "judge").rows()
     tasks = dialogues.turns["task"].drop_nulls().unique().cast(pl.String).sort().to_list()
@@ -143,7 +143,7 @@ def word_row(turn: ShownTurn) -> Json:
 
 @dataclass(frozen=True)
 class TurnPlaces:
-    """Where tasks and labels stand in their lists."""
+    """The places of tasks and labels in their lists."""
 
     tasks: Mapping[str, int]
     labels: Mapping[tuple[str, str], int]
@@ -202,7 +202,7 @@ def _state(answer: ShownAnswer) -> str:
         return "-"
     if answer.state is AnswerState.ANSWERED and not answer.text.strip():
         return "e"
-    said = ((v.protocol, given.said) for v in answer.verdicts for score in v.scores for given in score.given)
+    said = ((v.protocol, given.explanation) for v in answer.verdicts for score in v.scores for given in score.given)
     if answer.state is AnswerState.ANSWERED and any(_is_unread(protocol, text) for protocol, text in said):
         return "u"
     return STATE_LETTERS[answer.state]
@@ -218,13 +218,7 @@ def _is_unread(protocol: str, said: str | None) -> bool | None:
     if not isinstance(judge, TurnJudge) or not judge.reads_answers:
         return None
     row = JudgedScore(
-        unit="turn",
-        unit_id="-",
-        model="-",
-        criterion=judge.criteria[0],
-        judge=NO_JUDGE_MODEL,
-        value=0.0,
-        explanation=said,
+        unit="turn", unit_id="-", model="-", criterion=judge.criteria[0], judge=NO_MODEL, value=0.0, explanation=said
     )
     return judge.is_unread(row)
 
@@ -233,7 +227,9 @@ def _unscored(model: int, answer: ShownAnswer) -> Iterator[Json]:
     for verdict in answer.verdicts:
         for score in verdict.scores:
             if score.failed:
-                why = next((g.said for g in score.given if g.state is ScoreState.UNSCORED and g.said), "not said")
+                why = next(
+                    (g.explanation for g in score.given if g.state is ScoreState.UNSCORED and g.explanation), "not said"
+                )
                 yield [model, score.title, shorten_line(why, REASON_CHARACTERS)]
 
 

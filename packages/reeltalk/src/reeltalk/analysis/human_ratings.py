@@ -239,7 +239,6 @@ def rating_sheet(
     and references are not on the sheet.
 
     Args:
-        runs: The runs.
         items: Maximum number of answers.
         seed: Seed of the draw.
         criteria: Criteria that people rate.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import HUMAN, floor_of, is_reference, metric_kind, metric_title, span_of
-from reeltalk.analysis.verdicts import NO_JUDGE_MODEL, Place, title_of_criterion
+from reeltalk.analysis.verdicts import NO_MODEL, Place, title_of_criterion
 from reeltalk.errors import SettingError
 from reeltalk.judge.protocol import COMPAT, ProtocolCriterion, find_protocol
 from reeltalk.metrics.tokenise import languages_of, tokenise
@@ -54,7 +54,7 @@ class Scorer:
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """From where to where it scores; None if nobody knows."""
+        """Lowest and highest score; None if they are not known."""
         if self.kind == "text":
             return (0.0, span_of(self.criterion) or 1.0)
         found = self._described
@@ -62,7 +62,7 @@ class Scorer:
 
     @property
     def passes(self) -> float | None:
-        """The value from which an answer counts as right; None if nobody knows."""
+        """The value from which an answer counts as right; None if it is not known."""
         found = self._described
         return None if found is None else found.pass_mark
 
@@ -177,7 +177,7 @@ def _read_judged(run: Run, scorers: dict[ScorerKey, Scorer], places: "pl.DataFra
         ~judge.str.starts_with(HUMAN) & ~criterion.list.contains(COMPAT),
     )
     by_rule = [name for name in run.protocols() if (one := find_protocol(name)) is not None and not one.needs_model]
-    no_judge = pl.col("protocol").is_in(by_rule) | (judge == NO_JUDGE_MODEL)
+    no_judge = pl.col("protocol").is_in(by_rule) | (judge == NO_MODEL)
     rounds = (
         scored.with_columns(pl.col("protocol", "criterion", "model", "unit_id").cast(pl.String))
         .with_columns(judge=pl.when(~no_judge).then(judge))

@@ -48,7 +48,7 @@ class ModelProfile:
     """Mean credit by tag."""
     overall: Estimate | None
     """Mean credit of all its tagged turns."""
-    asked: int
+    tagged_turns: int
     """Number of tagged turns that it was asked."""
     rank_correlation: float | None
     """Spearman's rho between frequency of tags and achievement at them."""
@@ -185,7 +185,7 @@ def _profile(turns: TaggedTurns, often: Mapping[str, Frequency], model: int) -> 
         overall=None
         if turns.withheld(model, turns.tagged)
         else _weighted_mean(turns, credit, np.ones_like(credit), kept),
-        asked=int((turns.tagged & turns.asked[:, model]).sum()),
+        tagged_turns=int((turns.tagged & turns.was_asked[:, model]).sum()),
         rank_correlation=correlation("spearman", np.array([a for a, _ in pairs]), np.array([b for _, b in pairs]))[0],
         labels=labels,
         strengths=tuple(

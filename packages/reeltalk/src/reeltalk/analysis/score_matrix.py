@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.analysis.columns import TEXT_METRIC_NAMES, metric_info
+from reeltalk.analysis.columns import metric_info
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
 from reeltalk.analysis.style import STYLE_TRAITS, style_of
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.judge.protocol import find_protocol
 from reeltalk.metrics.info import MeanOf
-from reeltalk.metrics.scoring import METRICS, MetricResult, score_texts
+from reeltalk.metrics.scoring import METRICS, TEXT_METRICS, MetricResult, score_texts
 from reeltalk.metrics.tokenise import Language, languages_by_item
 from reeltalk.store.runs import Run
 from reeltalk.store.score_frame import SCORE
@@ -164,7 +164,7 @@ class Turns:
         self._styles: dict[int, Floats] = {}
         self._corpora: dict[str, list[tuple[Ints, dict[str, MetricResult]] | None]] = {}
 
-    def asked_alike(self, sheet: ScoreMatrix, first: int, second: int) -> Bools:
+    def same_wording(self, sheet: ScoreMatrix, first: int, second: int) -> Bools:
         """(N,) true for items that both models were asked in the same words."""
         alike: Bools = (self.asked[:, first] == self.asked[:, second]) & (self.asked[:, first] > 0)
         if sheet.item == TURN:
@@ -328,7 +328,7 @@ class Turns:
         import polars as pl
 
         family, *rest = metric.split(".")
-        if metric in TEXT_METRIC_NAMES or not rest:
+        if metric in TEXT_METRICS or not rest:
             return None
         protocol, info = find_protocol(family), metric_info(metric)
         criterion = protocol.main.name if protocol is not None and mean_of == "kinds" else ".".join(rest)

@@ -83,7 +83,7 @@ class TaggedTurns:
     """(N, M) 0 to 1; NaN if a model has no score."""
     tag_credit: Mapping[str, Floats]
     """(N, M) credit at one tag, if a rubric gives it; else NaN. Most tags have no entry."""
-    asked: Flags
+    was_asked: Flags
     """(N, M) whether the model was asked."""
     measures: tuple[str | None, ...]
     """(M,) measure of how right each model's answers are; None if there is none."""
@@ -131,7 +131,6 @@ def tagged_turns(
 
     Args:
         board: The models.
-        dialogues: Their dialogues.
         benchmark: The benchmark of the runs, if given; its labels complete those of the runs.
         credit: A measure to use instead.
 
@@ -168,7 +167,7 @@ def tagged_turns(
         groups=groups,
         credit=shares,
         tag_credit={tag: at_tags[tag] for tag in at_tags if np.isfinite(at_tags[tag]).any()},
-        asked=asked,
+        was_asked=asked,
         measures=measures,
         unscored=unscored,
         from_benchmark=from_benchmark,
@@ -178,10 +177,7 @@ def tagged_turns(
 
 
 def _labels(turns: "pl.DataFrame", benchmark: Benchmark | None) -> "tuple[pl.DataFrame, int]":
-    """A row for each label of each turn: `turn`, `vocabulary` and `label`; and how many tags are the benchmark's.
-
-    A turn has a vocabulary from the run if it is there, and else from the benchmark. Its task is a label too.
-    """
+    """A row for each label of each turn: `turn`, `vocabulary` and `label`; and how many tags are the benchmark's."""
     import polars as pl
 
     vocabulary = pl.col("vocabulary")

@@ -49,7 +49,6 @@ class Answerer(Protocol):
         """Answer a question; with options, by one of them. None if the baseline has no answer.
 
         Args:
-            question: The question.
             history: Earlier questions and answers.
             options: Options of a multiple-choice question.
             without: The video that the question is about; nothing that was learned from it is used.

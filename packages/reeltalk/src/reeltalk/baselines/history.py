@@ -49,7 +49,7 @@ class StatedAnswer:
     """Index of the earlier turn, from 0."""
     coverage: float
     """Weighted share of the question's words that the earlier turn has."""
-    asked_before: bool
+    repeats_question: bool
     """True if the earlier turn asked a similar question; False if a sentence only states the answer."""
 
 
@@ -104,7 +104,6 @@ class HistoryAnswerer:
         """Answers that the dialogue gives, the best match first.
 
         Args:
-            question: The question.
             history: Earlier questions and answers.
         """
         question, history = _plain(question), tuple((_plain(earlier), answer) for earlier, answer in history)
@@ -156,7 +155,7 @@ class HistoryAnswerer:
             if decides and not is_yes_no(earlier) and self._coverage(asked, meant, context, verbs=True) >= self._stated:
                 # What an earlier question takes for granted.
                 found.append(StatedAnswer("Yes.", turn, 1.0, False))
-        return sorted(found, key=lambda one: (-round(one.coverage, 6), not one.asked_before, -one.turn))
+        return sorted(found, key=lambda one: (-round(one.coverage, 6), not one.repeats_question, -one.turn))
 
     def _coverage(
         self, asked: Sequence[str], meant: frozenset[str], words: frozenset[str], *, verbs: bool = False

@@ -118,7 +118,6 @@ class InContextAnswerer:
         """Candidates: the options, or the answers to similar questions, those with most votes first.
 
         Args:
-            question: The question.
             history: Earlier questions and answers.
             options: Options of a multiple-choice question.
             without: The video that the question is about.

@@ -202,7 +202,6 @@ class LookingAnswerer:
         """The best candidate; None if no known question shares a word.
 
         Args:
-            question: The question.
             history: Earlier questions and answers.
             options: Options of a multiple-choice question.
             frames: Features of the frames that may be seen; without frames, question and dialogue decide.
@@ -316,7 +315,6 @@ def visible_frames(frames: FrameFeatures, until_s: float | None, about: Sequence
     """The frames up to a moment that lie in the clips that a turn is about.
 
     Args:
-        frames: All frames.
         until_s: The moment; None for all frames.
         about: The clips. Without clips, or if no frame lies in one, all frames count.
     """

@@ -107,7 +107,6 @@ class QuestionIndex:
         """The most similar known questions, the most similar first.
 
         Args:
-            question: The question.
             without: A video whose questions are left out.
             least: Least similarity; questions of similarity 0 are always left out.
             most: Most questions; all by default.

@@ -36,9 +36,7 @@ def ngrams_of(question: str, history: DialogueHistory = (), options: Sequence[st
     """The n-grams of a question, its options and the turn before it, and the words of all turns before it.
 
     Args:
-        question: The question.
         history: Questions and answers before it.
-        options: Its options.
     """
     found = []
     last = history[-1] if history else ("", "")

@@ -63,7 +63,7 @@ class SourceVideo(NamedTuple):
 class SideFiles(NamedTuple):
     """What the files next to a video say."""
 
-    said: dict[str, str]
+    stated: dict[str, str]
     """Its licence, source, split and category, as far as they are stated."""
     transcript: Transcript | None
     left_out: tuple[str, ...]
@@ -166,10 +166,7 @@ def _merged(stem: str) -> str:
 def _beside(
     video: str, spoken: Mapping[str, Sequence[tuple[str, str | None]]], opened: Callable[[str], tuple[Path, str] | None]
 ) -> tuple[Path | None, tuple[TranscriptFile, ...], tuple[InputError, ...]]:
-    """The sidecar and the transcripts of a video, and why others are not opened.
-
-    `opened` gives the path of a file by its name, and its place.
-    """
+    """The sidecar and the transcripts of a video, and why others are not opened."""
     transcripts: list[TranscriptFile] = []
     faults: list[InputError] = []
 
@@ -302,10 +299,9 @@ def read_beside(
     language: str | None = None,
     strict: bool = False,
 ) -> SideFiles:
-    """Read the files next to a video. A fault of one is told, and the rest is read.
+    """Read the files next to a video. A fault of one is reported, and the rest is read.
 
     Args:
-        source: The video.
         described: False to leave the sidecar out.
         speech: False to leave subtitles and transcripts out.
         language: Language of the speech, as for `choose_transcript`.

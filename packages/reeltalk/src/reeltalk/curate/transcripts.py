@@ -181,7 +181,6 @@ def open_transcript(
 
     Args:
         video: The video's name, for messages.
-        video_id: The video.
         files: The files beside it.
         language: As for `choose_transcript`.
 
@@ -276,7 +275,6 @@ def speech_of(transcript: Transcript, video_id: VideoId, duration_s: float) -> t
 
     Args:
         transcript: From `open_transcript`.
-        video_id: The video.
         duration_s: Its length in seconds. An utterance that goes on after it is ended with it.
 
     Raises:
@@ -305,7 +303,6 @@ def read_transcript(
 
     Args:
         path: A file that ends in `.srt`, `.vtt` or `.json`.
-        video_id: The video.
         name: Its name in errors; the path by default.
         repairs: Receives what was repaired.
 

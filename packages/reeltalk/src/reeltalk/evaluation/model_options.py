@@ -226,7 +226,6 @@ def check_options(
         spec: The model.
         asking: How it is asked. Fields with their default value are not looked at.
         also: Other options that are given, of `prompt_options`.
-        command: The command.
 
     Raises:
         SettingError: An option has no effect, or the command takes no model of this kind.

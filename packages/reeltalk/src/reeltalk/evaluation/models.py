@@ -57,7 +57,7 @@ class ModelConfig:
     """Try the server before the first request."""
     shows_frames: bool = True
     """Whether pictures will be sent to a model that takes them."""
-    wants_schema: bool = False
+    uses_schema: bool = False
     """Whether a JSON schema will be asked for."""
     tell: Callable[[str], object] | None = None
     """Receives a sentence about what the server does not take."""
@@ -164,7 +164,7 @@ class ModelConfig:
             key_variable=judge_model.judge_api_key_env,
             option="--judge-base-url",
             preflight=limits.preflight,
-            wants_schema=not published,
+            uses_schema=not published,
             tell=tell,
             connections=limits.connections,
             sees_images=False,
@@ -191,7 +191,7 @@ def check_player(
     spec: str,
     asking: ModelSettings,
     *,
-    kept: bool = False,
+    has_replies: bool = False,
     also: Collection[str] = (),
     command: ModelCommand = "evaluate",
 ) -> None:
@@ -200,7 +200,7 @@ def check_player(
     Args:
         spec: One of `KINDS`, or the name of a model at an address.
         asking: How it is asked.
-        kept: Whether replies are kept, so that a key may not be needed.
+        has_replies: Whether replies are kept, so that a key may not be needed.
         also: Other options that are given: `prompt`, `answer_style`.
         command: The command that asks.
 
@@ -212,7 +212,7 @@ def check_player(
     if find_added(spec) is not None or (colon and kind in _NOT_AT_AN_ADDRESS):
         return
     model = name if colon and kind == "summary" else spec
-    check_server(model, asking.base_url, None if kept else asking.api_key_env)
+    check_server(model, asking.base_url, None if has_replies else asking.api_key_env)
 
 
 def create_model(
@@ -224,7 +224,7 @@ def create_model(
         spec: `inspect:PROVIDER/MODEL`, `transformers:FOLDER`, or the name of a model at the endpoint's address.
         asking: How it is asked.
         store: Stores its replies.
-        budget: Limits.
+        budget: Limits of requests, tokens and money.
         picture: Gives the JPEG files for the picture references in messages.
 
     Raises:
@@ -260,7 +260,7 @@ def create_model(
             api_key=asking.api_key,
             key_variable=asking.key_variable,
             images=asking.sees_images and asking.shows_frames,
-            schema=asking.wants_schema,
+            schema=asking.uses_schema,
             budget=budget,
             option=asking.option,
             model_args=asking.model_args(spec),

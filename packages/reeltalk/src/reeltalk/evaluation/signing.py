@@ -28,15 +28,8 @@ from reeltalk.store.documents import read_text
 from reeltalk.store.rows import sort_texts
 
 ASKED_FIELDS: Final = (
-    "item_id",
-    "video_id",
-    "unit",
-    "turn_index",
-    "question",
-    "options",
-    "correct_option",
-    "asked_at_s",
-)
+    "item_id", "video_id", "unit", "turn_index", "question", "options", "correct_option", "asked_at_s",
+)  # fmt: skip
 """Fields of a turn that a model can be shown, or that intervals and groups depend on."""
 RULES: Final = tuple(
     f"reeltalk.{name}"
@@ -106,7 +99,6 @@ def run_signature(
         config: Settings of the run.
         scripts: The scripts that were played.
         turns: The turns with their answers, one for each step, in the same order.
-        player: The player.
         wrong: Gives the wrong answers of corrupted histories; None if histories are not corrupted.
         subtitles: Gives the spoken lines; None if they were not shown.
         origins: Who gave the replies.
@@ -130,16 +122,16 @@ def run_signature(
     )
 
 
-def server_part(key: str, asked: str, origins: Iterable[ReplyOrigin]) -> tuple[tuple[str, str], ...]:
+def server_part(key: str, requested: str, origins: Iterable[ReplyOrigin]) -> tuple[tuple[str, str], ...]:
     """The names that a server reported with its replies, as a part of a signature.
 
     Args:
         key: Key of the part.
-        asked: Name of the model that was asked for. Without another name, there is no part.
+        requested: Name of the model that was asked for. Without another name, there is no part.
         origins: Who gave the replies.
     """
     names = sorted({origin.model for origin in origins})
-    if all(asked == name or asked.endswith((f"/{name}", f":{name}")) for name in names):
+    if all(requested == name or requested.endswith((f"/{name}", f":{name}")) for name in names):
         return ()
     return ((key, "+".join(names).replace("|", "/")),)
 

@@ -87,7 +87,6 @@ def latency_measures(
     A question without a moment is asked at the end of its video.
 
     Args:
-        turns: Its turns.
         durations_s: Gives the length of a video in seconds; None if it is unknown.
         repeated: True if turns were answered several times. Their answers are averaged first.
     """
@@ -298,7 +297,6 @@ def correct_measure(
 
     Args:
         measured: Judges of one model's turns with their headlines.
-        turns: The turns.
 
     Returns:
         The measure and the judges that it rests on; None if one measure is enough, or none applies.

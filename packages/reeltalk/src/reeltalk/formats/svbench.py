@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from reeltalk.errors import InputError
 from reeltalk.formats import svbench_layout as layout
 from reeltalk.formats.export_losses import (
-    UNSTORED_TABLES,
+    UNSTORED,
     WORKING_TABLES,
     fields_left_out,
     labels_left_out,
@@ -274,7 +274,7 @@ class _Writer(ReleaseWriter):
         }
         for what, count in counts.items():
             self.lose(count, what)
-        unheld = [name for name in UNSTORED_TABLES if name != "rejected"]
+        unheld = [name for name in UNSTORED if name != "rejected"]
         self.lost += tables_left_out(content, ("graphs", *WORKING_TABLES, *unheld))
         self.lose(sum(row.extra.get("file") is None for row in content.rejected), "refused records are left out")
         described = (video.model_copy(update={"extra": {}}) for video in content.videos)
@@ -314,7 +314,7 @@ class _AnswerReader(SVBenchReader):
 
     def __init__(self, source: Path, about: Content) -> None:
         super().__init__(source)
-        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named}
+        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named_kinds}
         writer = _Writer(about, Path())
         files = writer.plan()
         self.used = {used: name.removeprefix("video ") for name, used in writer.names.items()}
@@ -340,11 +340,7 @@ class _AnswerReader(SVBenchReader):
                 self.dialogues[dialogue.id] = dialogue
 
     def read(self) -> Content:
-        """Read the answers, each about a chain or path of the benchmark.
-
-        Raises:
-            InputError: A file is damaged, is about another benchmark, or there are no answers.
-        """
+        """Read the answers, each about a chain or path of the benchmark."""
         files = [file for file in self.collect() if file.kind in self.kinds]
         if not files:
             raise InputError("no models' answers to SVBench here", file=self.source, hint=self.expected)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, InputError
-from reeltalk.formats import TRAINING
+from reeltalk.formats import TRAINING_LAYOUTS
 from reeltalk.formats.training_samples import SampleLayout, line_text, to_lines
 from reeltalk.formats.training_units import Cutter, TrainingOptions, TrainingUnits, conversations
 from reeltalk.parallel import Call, Executor, Failure, Limits
@@ -72,7 +72,7 @@ class TrainingExport:
     """Tokens of the longest sample."""
     pictures: int
     decoded: int
-    told: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
     """A line for each kind of omission or change."""
 
 
@@ -117,7 +117,7 @@ def export_training(
         selection: The part of the benchmark.
         options: Frames, sizes and cuts.
         count: Counts the tokens of a text.
-        executor: Decodes.
+        executor: Runs the decoders.
         overwrite: Replace the file of samples, and pictures that were made with other settings.
         provenance: Facts that are written next to the samples, with the options and counts.
         progress: Receives how far the work is.
@@ -165,7 +165,7 @@ def export_training(
         most_tokens=max(tokens_of(sample.turns, options.limits, count) for sample in samples),
         pictures=pictures,
         decoded=decoded,
-        told=[f"{what}: {number:,}" for what, number in (found.counts + cutter.counts).items() if number],
+        changes=[f"{what}: {number:,}" for what, number in (found.counts + cutter.counts).items() if number],
     )
     about = {
         **(provenance or {}),
@@ -174,7 +174,8 @@ def export_training(
         "units": found.units,
         "options": options.model_dump(mode="json")
         | ({"tokenizer": options.tokenizer.resolve().name} if options.tokenizer else {}),
-        **{name: getattr(exported, name) for name in ("samples", "frames", "answers", "most_tokens", "told")},
+        **{name: getattr(exported, name) for name in ("samples", "frames", "answers", "most_tokens")},
+        "told": exported.changes,
     }
     write_bytes(root / f"{layout}.about.json", write_json(about).encode())
     if layout in META_FILES:
@@ -255,7 +256,7 @@ def _write_frames(
             at_s = frame.at_s or 0.0
             # If two moments have the same file name, use the earlier one, so that no sample sees beyond its question.
             stills[frame.file] = min(at_s, stills.get(frame.file, at_s))
-    shared = [f"{other}.jsonl" for other in TRAINING if other != layout and (root / f"{other}.jsonl").exists()]
+    shared = [f"{other}.jsonl" for other in TRAINING_LAYOUTS if other != layout and (root / f"{other}.jsonl").exists()]
     calls, paths = [], []
     for video_id, stills in wanted.items():
         film, folder = films[video_id], root / frame_folder(video_id)

@@ -186,7 +186,7 @@ def find_protocol(name: str) -> Protocol | None:
 
 
 def may_ask_model(names: Iterable[str]) -> bool:
-    """True if one of some protocols asks a model, or may: whether one of your own does is known when it is loaded.
+    """True if any of these protocols may ask a model. A protocol of your own may: its class says so once it is loaded.
 
     Args:
         names: Names on the command line; `auto` stands for protocols that ask none.

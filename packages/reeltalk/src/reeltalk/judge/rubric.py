@@ -14,7 +14,7 @@ from reeltalk.judge.cogme import tagged_questions, weighted_measure
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
-from reeltalk.judge.turns import NO_JUDGE_MODEL, SingleTurnJudge, shown_options
+from reeltalk.judge.turns import NO_MODEL, SingleTurnJudge, shown_options
 from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.prompts import Prompts
@@ -99,7 +99,7 @@ class RubricJudge(SingleTurnJudge):
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
         """A row, and one for each tag with its own credit."""
-        turn, by = unit.turns[index], model.name if model is not None else NO_JUDGE_MODEL
+        turn, by = unit.turns[index], model.name if model is not None else NO_MODEL
         rubric = turn.rubric or TurnRubric(items=(RubricItem(says=turn.references[0]),))
         judged = await _asked(turn, rubric, model, self.prompts) if model is not None else _by_words(turn)
         if judged.verdict is None:

@@ -90,8 +90,6 @@ class SingleAnswerJudge(SingleTurnJudge):
     """Judges single answers by a design.
 
     Args:
-        protocol: The protocol.
-        design: Its design.
         compat: Also score each turn as the official script does, under `CRITERION.compat`.
         published: Ask with the official script's own prompt, and read each reply twice: strictly, and as the script.
         prompts: The judges' prompts; ours by default.

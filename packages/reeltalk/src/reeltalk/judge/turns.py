@@ -20,7 +20,7 @@ from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import NO_REFERENCE, JudgedScore, ScoreState
 from reeltalk.store.rows import rows_by
 
-NO_JUDGE_MODEL: Final = "none"
+NO_MODEL: Final = "none"
 """The judge model in rows of a protocol that needs none."""
 GROUPED_BY: Final = ("turn", "question_type")
 """Groups by which measures over turns are broken down."""
@@ -244,8 +244,6 @@ class TurnJudge:
 
         Args:
             unit: The unit of the turn.
-            turn: The turn.
-            judging: The judgement.
             values: Scores by criterion; not used if no reply could be read.
             judge: Name of the judge model.
             explanation: Reasons that the judge gave.
@@ -279,19 +277,7 @@ async def judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) ->
 
 
 async def _judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-    """The rows of a unit. An empty answer has the lowest value of every criterion, and no judge is asked about it.
-
-    A judge of whole chains, paths or dialogues sees the empty answers among the others. What an official script makes
-    of an empty answer stays as it is, and so do the rows of empty answers that measure a judge.
-
-    Args:
-        judge: The judge.
-        unit: A chain, path or dialogue.
-        model: The model that judges; None for a protocol that needs none.
-
-    Raises:
-        BudgetError: A limit would be passed.
-    """
+    """The rows of a unit. An empty answer has the lowest value of every criterion, and no judge is asked about it."""
     if model is not None:
         epoch = (unit.epoch,) if unit.epoch else ()
         model = FreshSamples(model, (judge.name, unit.model, unit.kind, unit.id, *epoch))
@@ -309,7 +295,7 @@ async def _judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) -
         )
         asked = dataclasses.replace(unit, turns=turns)
     rows = await judge.judge(asked, model)
-    by = model.name if model is not None else NO_JUDGE_MODEL
+    by = model.name if model is not None else NO_MODEL
     if single is not None:
         rows += [
             score_row(unit, criterion.name, by, criterion.low, turn=turn, explanation=EMPTY_ANSWER)
@@ -353,7 +339,7 @@ class SingleTurnJudge(TurnJudge, ABC):
             if not self.is_due(turn):
                 continue
             if (why := self.skip_reason(unit, turn)) is not None:
-                by = judge.name if judge is not None else NO_JUDGE_MODEL
+                by = judge.name if judge is not None else NO_MODEL
                 rows += unscored_rows(unit, turn, self.criteria, by, why)
             else:
                 rows += await self.judge_turn(unit, index, judge)
@@ -419,18 +405,11 @@ def cascade(plays: Iterable[Play], of: str) -> list[Measure]:
 
 _CASCADE: Final = ("recovery", "after_right", "after_corrupted")
 Known = tuple[str, list[bool | None]]
-"""The video of a unit, and whether each of its turns is right; None where nobody knows."""
+"""The video of a unit, and whether each of its turns is right; None where it is not known."""
 
 
 def _until_error(name: str, units: Sequence[Known]) -> Measure:
-    """The mean number of right turns before the first error: the area under Kaplan and Meier's curve.
-
-    A unit without an error says that its first one comes later. It is not left out, or the best model would be judged
-    by its worst dialogues. The curve ends with the longest unit; a turn without a value ends what its unit says.
-
-    Reference:
-        Kaplan & Meier, "Nonparametric Estimation from Incomplete Observations", JASA 53, 1958.
-    """
+    """The mean number of right turns before the first error: the area under Kaplan and Meier's curve."""
     begun = [(video, right) for video, right in units if right and right[0] is not None]
     length = max((len(right) for _, right in begun), default=0)
     reached, passed = np.zeros((len(begun), length)), np.zeros((len(begun), length))

@@ -61,7 +61,7 @@ def _about(key: AnswerKey) -> frozenset[str]:
 
 
 def tells_act(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[str]) -> bool:
-    """True if a clause tells an act. Parts that the clause leaves out may be anything."""
+    """True if a clause states an act. Parts that the clause leaves out may be anything."""
     if act.action == "walk" and "leaving" in clause.verb.values:
         # "He leaves the kitchen for the living room."
         rest = list(tokens[clause.verb.end : clause.end])
@@ -152,7 +152,7 @@ def _cleans(clause: Clause, act: Act, about: frozenset[str]) -> bool:
 
 
 def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Read the act that an answer tells."""
+    """Read the act that an answer states."""
     about = _about(key)
     wanted = [Act.of(value) for value in (*key.values, *key.also)]
     others = [Act.of(value) for value in key.among]

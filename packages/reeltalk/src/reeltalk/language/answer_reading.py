@@ -50,7 +50,7 @@ _CONCLUDED: Final = RULE_FILE.pattern("concluded")
 
 
 def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Read if an answer affirms or denies the act in the question."""
+    """Read whether an answer affirms or denies the act in the question."""
     text = " ".join(tokens)
     compact = re.sub(r" ([.,;:!?])", r"\1", text)
     if re.search(r"\byes\? no\b|\bno\? yes\b", compact) or _BOTH.search(compact.replace(",", "")) or _BOTH.search(text):
@@ -195,7 +195,7 @@ _CLAIMS: Final = RULE_FILE.pattern("claims")
 
 
 def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Read if an answer says that an act does not happen: its doer, the act, or its thing is denied."""
+    """Read whether an answer says that an act does not happen: its doer, the act, or its thing is denied."""
     act = Act.of(key.about[0]) if key.about and "|" in key.about[0] else None
     things = act.names if act else frozenset()
     same_act = bool(key.instead) and key.instead[0] in key.about
@@ -249,10 +249,7 @@ def _main_words(words: list[str], act: Act | None) -> list[str]:
 
 
 def _takes_up(words: list[str], question: str, key: AnswerKey) -> bool | None:
-    """True if a part of an answer speaks of the act in question, None if it speaks of another act, thing or person.
-
-    Without an act in the key, the acts and things of the question count.
-    """
+    """True if a part of an answer speaks of the act in question, None if it speaks of another act, thing or person."""
     people, nouns = named_people(words, key), names_in(words, "noun")
     if key.about and "|" in key.about[0]:
         act = Act.of(key.about[0])
@@ -309,7 +306,7 @@ _CONTRAST: Final = RULE_FILE.pattern("contrast")
 
 
 def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Read if an answer says that the video does not tell what is asked for, or denies what a question assumes."""
+    """Read whether an answer says that the video does not show what is asked for, or denies what a question assumes."""
     if key.values[0] == "absent":
         return read_denial(tokens, question, key)
     refused = False
@@ -373,7 +370,7 @@ _NO: Final = RULE_FILE.pattern("no")
 class AnswerReading:
     """The result of reading an answer."""
 
-    said: tuple[str, ...]
+    found: tuple[str, ...]
     """The values in the answer; empty if none could be read."""
     right: bool
     why: str
@@ -382,7 +379,7 @@ class AnswerReading:
     @property
     def unread(self) -> bool:
         """True if no value could be read."""
-        return not self.said
+        return not self.found
 
 
 def rules_signature() -> str:
@@ -412,7 +409,6 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
     """Read an answer by the type of its key.
 
     Args:
-        question: The question.
         key: The expected answer.
         answer: The answer as the model wrote it, of any length.
     """

@@ -174,9 +174,17 @@ _QUOTES: Final = re.compile(r"[*_`#\"“”]+")
 _TOKEN: Final = RULE_FILE.pattern("token")
 
 
-@lru_cache(maxsize=256)  # one answer is read several times over, and many answers are given to one question
+_KEPT_CHARACTERS: Final = 500
+"""Texts up to this length are kept: keys and questions come again with every answer."""
+
+
 def normalise_answer(text: str) -> str:
     """The text in lower case, without contractions, hyphens and repeated spaces."""
+    return _normalised(text) if len(text) <= _KEPT_CHARACTERS else _normalised.__wrapped__(text)
+
+
+@lru_cache(maxsize=1 << 13)
+def _normalised(text: str) -> str:
     text = text.lower().replace("’", "'")
     for pattern, put in _CONTRACTED:
         text = pattern.sub(put, text)
@@ -207,7 +215,6 @@ def final_statement(answer: str, question: str) -> str:
 
     Args:
         answer: An answer from `plain_answer`.
-        question: The question.
     """
     if "\n" in answer:
         answer = _LINE_END.sub(". ", _BULLET.sub("", answer)).replace("\n", " ")

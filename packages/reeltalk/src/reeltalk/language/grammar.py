@@ -94,7 +94,6 @@ def surface_forms(
         part: `forms` or `ref`, for the names.
         cores: Cores that are divided among the splits: every fourth belongs to test, the one before it to dev.
         more: More cores of train.
-        split: The split.
     """
     taken: set[str] = set()
     for own in reversed(SPLITS):

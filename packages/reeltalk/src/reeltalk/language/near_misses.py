@@ -47,7 +47,7 @@ def variants(key: AnswerKey, reference: str) -> list[Variant]:
 
 
 def missing_slots(key: AnswerKey) -> tuple[str, ...]:
-    """The slots that a key needs, so that its near misses can be told, and lacks."""
+    """The slots that a key lacks and that its near misses need."""
     act = (key.about if key.type == "refusal" else key.values)[:1]
     person = any(PERSON in value.split("|") for value in act) if key.type in ("action", "refusal") else False
     silent = key.type == "action" and Act.of(key.values[0]).action in AGENTLESS_ACTIONS
@@ -70,11 +70,9 @@ def fault_of(key: AnswerKey, reference: str) -> str | None:
 
 
 def misread(question: str, key: AnswerKey, reference: str) -> Variant | None:
-    """The first right answer or near miss that is read otherwise than it is; None if all are read well.
+    """The first right answer that is read as wrong, or near miss that is read as right; None if all are read well.
 
     Args:
-        question: The question.
-        key: Its key.
         reference: Its reference answer.
     """
     found = (one for one in variants(key, reference) if read_answer(question, key, one.text).right != one.right)

@@ -95,7 +95,7 @@ def phrase(
         form: `do` (put), `does` (puts), `doing` (putting), `did` (put) or `done` (put).
         pronouns: Words to use instead of an object's name, by object.
         names: What people are called, by person; `the person` by default.
-        his: The possessive pronoun of whoever acts.
+        his: The possessive pronoun of the person who acts.
     """
     pronouns, names = pronouns or {}, names or {}
     *heads, rest = VERBS.get(action, (action, f"{action}s", f"{action}ing", "{o}"))

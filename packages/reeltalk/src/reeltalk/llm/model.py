@@ -134,6 +134,8 @@ class Reply:
     dialect: str | None = None
     cut_at: int | None = None
     """Characters after which it was cut here, as the server sent far more than was asked for; None if it was not."""
+    refused: bool = False
+    """True if the text says in the field `refusal` why there is no answer. Such a reply is not kept."""
 
     @property
     def origin(self) -> ReplyOrigin:

@@ -28,7 +28,6 @@ def correlation(kind: Coefficient, x: Floats, y: Floats) -> tuple[float | None, 
     """A coefficient, or why there is none.
 
     Args:
-        kind: The coefficient.
         x: (N,) finite values.
         y: (N,) finite values of the same items.
 
@@ -76,7 +75,6 @@ def correlations(
         x: (N,) finite values.
         y: (N,) finite values of the same items.
         draws: Samples of the items' videos.
-        kinds: The coefficients.
     """
     found: dict[Coefficient, Statistic] = {}
     for kind in kinds:
@@ -90,7 +88,6 @@ def drawn_correlations(kind: Coefficient, x: Floats, y: Floats, draws: Draws) ->
     """(R,) coefficient in each sample of videos; NaN where it is undefined.
 
     Args:
-        kind: The coefficient.
         x: (N,) values.
         y: (N,) values of the same items.
         draws: Samples of the items' videos.

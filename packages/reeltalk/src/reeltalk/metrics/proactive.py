@@ -22,7 +22,7 @@ from reeltalk.schema.stream import RequestAct
 
 SIGNATURE: Final = "proactive:v4"
 """Version of these rules and constants in signatures."""
-RIGHT_JUDGEMENT: Final = 2
+RIGHT: Final = 2
 """Judgement of a right reply; 1 is partly right, 0 is wrong."""
 TOLERANCE_S: Final = 2.0
 """StreamingBench's tolerance: a reply this far from its moment is in time. Times are compared to half a millisecond."""
@@ -95,7 +95,7 @@ class Play:
 
     def __post_init__(self) -> None:
         for reply in self.replies:
-            if len(reply.correct) != len(self.moments) or not all(0 <= c <= RIGHT_JUDGEMENT for c in reply.correct):
+            if len(reply.correct) != len(self.moments) or not all(0 <= c <= RIGHT for c in reply.correct):
                 raise ValueError(f"a reply is judged 0, 1 or 2 for each of {len(self.moments)} moments")
 
     @cached_property
@@ -164,7 +164,7 @@ def streaming_bench(play: Play, *, tolerance_s: float = TOLERANCE_S) -> InTime:
         )
         if first is not None:
             in_time = no_later(abs(first.at_s - due_s), tolerance_s)
-            right = first.correct[place] == RIGHT_JUDGEMENT
+            right = first.correct[place] == RIGHT
             time, answer, both = time + in_time, answer + right, both + (in_time and right)
         # A reply exactly at the tolerance belongs to the moment before.
         over_s = due_s + tolerance_s + RESOLUTION_S
@@ -193,11 +193,11 @@ def pauc(span: Interval, replies: Sequence[tuple[float, float]], *, omega: float
     if not replies:
         return UNANSWERED
     if span.duration_s == 0:
-        return replies[-1][1] / RIGHT_JUDGEMENT
+        return replies[-1][1] / RIGHT
     ends = [*((1 - omega) * (time_s - span.start_s) for time_s in times), span.duration_s]
     area = ends[0] * 2 * UNANSWERED
     area += sum((end - start) * score for (start, end), (_, score) in zip(pairwise(ends), replies, strict=True))
-    return area / (span.duration_s * RIGHT_JUDGEMENT)
+    return area / (span.duration_s * RIGHT)
 
 
 def best_so_far(play: Play, place: int) -> list[tuple[float, float]]:
@@ -246,7 +246,7 @@ def timeliness_f1(play: Play) -> Share:
         weights = [timeliness(span, reply.at_s) for reply in play.in_order]
         reach = [row for row, weight in enumerate(weights) if weight >= LEAST_TIMELINESS][:MOST_REPLIES]
         for row in reach:
-            if play.in_order[row].correct[column] == RIGHT_JUDGEMENT:
+            if play.in_order[row].correct[column] == RIGHT:
                 table[row, column] = weights[row]
     rows, columns = linear_sum_assignment(table, maximize=True)
     return Share(2 * float(table[rows, columns].sum()), len(play.replies) + len(play.moments))
@@ -299,7 +299,7 @@ def served_moments(play: Play, *, tolerance_s: float = TOLERANCE_S) -> dict[int,
     for row, reply in enumerate(play.in_order):
         for column, span in enumerate(play.moments):
             inside = span.reaches(reply.at_s, tolerance_s=tolerance_s)
-            allowed[row, column] = inside and reply.correct[column] == RIGHT_JUDGEMENT
+            allowed[row, column] = inside and reply.correct[column] == RIGHT
             late[row, column] = reply.at_s - span.start_s
     # One more served moment outweighs all distances together.
     bonus = 1.0 + float(np.abs(late).max(initial=0.0)) * (1 + min(allowed.shape))
@@ -312,8 +312,8 @@ def stream_f1(play: Play) -> Share:
     """The headline: F1 of what was said against what was due.
 
     Twice the moments with a right reply in time and the questions answered right, over everything that was due and
-    everything that was said. So silence has 0 where something is due, and whoever talks all the time is paid for few
-    of many replies.
+    everything that was said. So silence has 0 where something is due, and a model that talks all the time is paid for
+    few of many replies.
 
     Reference:
         The F1 of StreamPro-Bench and SPOT-Bench; ours: a reply counts in full within the tolerance of `served_moments`,
@@ -376,7 +376,7 @@ def false_replies(play: Play, *, tolerance_s: float = TOLERANCE_S) -> tuple[int,
             for place, span in enumerate(play.moments)
             if span.reaches(reply.at_s, tolerance_s=tolerance_s) and no_later(play.asked_s[place], reply.at_s)
         }
-        if any(reply.correct[place] == RIGHT_JUDGEMENT for place in near):
+        if any(reply.correct[place] == RIGHT for place in near):
             continue
         told = [place for place in standing if place in reply.about]
         for place in told or ([] if near else standing):
@@ -451,8 +451,7 @@ def first_answers(play: Play) -> list[tuple[int, ProactiveReply | None]]:
             if no_later(request.at_s, reply.at_s)
             and (number in reply.about or not reply.about)
             and not any(
-                reply.correct[place] == RIGHT_JUDGEMENT
-                and play.moments[place].reaches(reply.at_s, tolerance_s=TOLERANCE_S)
+                reply.correct[place] == RIGHT and play.moments[place].reaches(reply.at_s, tolerance_s=TOLERANCE_S)
                 for place in served
             )
         )
@@ -474,7 +473,7 @@ def effective_accuracy(play: Play) -> Share:
     earned = sum(
         readiness(play.moments[place], reply.at_s)
         for place, reply in found
-        if reply is not None and reply.correct[place] == RIGHT_JUDGEMENT
+        if reply is not None and reply.correct[place] == RIGHT
     )
     return Share(earned, len(found))
 

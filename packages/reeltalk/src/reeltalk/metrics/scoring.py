@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import ReeltalkError, SettingError
-from reeltalk.extension import PYTHON_PREFIX, describe_user_error, loaded_function
+from reeltalk.extension import PYTHON_PREFIX, error_line, loaded_function
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.metrics.meteor import METEOR, MeteorProcess, meteor_from_statistics
 from reeltalk.metrics.token_metrics import (
@@ -294,7 +294,7 @@ def own_values(
     try:
         values = np.asarray(function(list(answers), [list(group) for group in references]), np.float64)
     except Exception as error:
-        raise SettingError(f"{metric} failed: {describe_user_error(error)}; mend the function") from error
+        raise SettingError(f"{metric} failed: {error_line(error)}; mend the function") from error
     if values.shape != (len(answers),):
         raise SettingError(f"{metric} must give {len(answers):,} numbers, one an answer, but gave shape {values.shape}")
     if not np.isfinite(values).all():

@@ -165,16 +165,8 @@ def select_turns(content: Content, only: Only = "passed") -> TurnSelection:
         cuts[key] = stay
         wordings |= {wording_hash(turn.turn) for turn in turns[stay:]}
         for turn, reason in zip(turns[stay:], reasons[stay:], strict=True):
-            left.append(
-                TurnLeftOut(
-                    key[0],
-                    name,
-                    turn.index,
-                    reason or (BESIDE_LEFT_OUT if task else AFTER_LEFT_OUT),
-                    turn.video_id,
-                    task,
-                )
-            )
+            why = reason or (BESIDE_LEFT_OUT if task else AFTER_LEFT_OUT)
+            left.append(TurnLeftOut(key[0], name, turn.index, why, turn.video_id, task))
     if left and not kept:
         raise BenchmarkError(f"nothing is left: {NOTHING_LEFT[only].format(n=len(left))}")
     return _without(TurnSelection(only, content, kept, tuple(left)), cuts, wordings)

@@ -184,7 +184,7 @@ def _cascade(site: Site, one: Cascade) -> tuple[Markup, Markup, Markup]:
     marks = [
         Mark(
             found.index, board.models[found.index].name, share, hollow=hollow,
-            told=f"{share}, n = {share.n}, after a {'wrong' if hollow else 'right'} answer",
+            tooltip=f"{share}, n = {share.n}, after a {'wrong' if hollow else 'right'} answer",
         )
         for found in one.models
         for share, hollow in ((found.after_right, False), (found.after_wrong, True))

@@ -216,7 +216,7 @@ def _by_seconds(board: Leaderboard, by: str, words: str, axis: str) -> list[Timi
         minutes = max(stops.values()) > 180
         marks = [
             Mark(index, board.models[index].name, value, at=stops[place] / (60 if minutes else 1),
-                 told=f"{axis} {labels[place]}: {value}, n = {value.n}")
+                 tooltip=f"{axis} {labels[place]}: {value}, n = {value.n}")
             for index, found in points.items()
             for place, value in sorted(found.items())
             if place in stops
@@ -311,7 +311,7 @@ def _group_figures(site: Site, breakdown: Breakdown) -> dict[str, Markup]:
 
 def _grouped_rows(site: Site, breakdown: Breakdown, table: GroupTable, title: str) -> str:
     marks = [
-        Mark(index, model.name, estimate, row=group_title(breakdown.by, group), told=f"{estimate}, n = {estimate.n}")
+        Mark(index, model.name, estimate, row=group_title(breakdown.by, group), tooltip=f"{estimate}, n = {estimate.n}")
         for group, cells in table.rows
         for index, (model, cell) in enumerate(zip(site.board.models, cells, strict=True))
         if model.floor is None and (estimate := estimate_of(cell, table.metric)) is not None

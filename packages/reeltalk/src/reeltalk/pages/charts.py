@@ -89,7 +89,7 @@ class Mark:
     """The line of the chart, such as a group or a tag; empty for a line of the model's own."""
     at: float = 0.0
     """Position on the horizontal axis."""
-    told: str = ""
+    tooltip: str = ""
     """Its tooltip, after the model's name; by default row and value."""
     hollow: bool = False
     """True if it is drawn as an outline."""
@@ -206,9 +206,9 @@ def swatch(index: int) -> str:
     )
 
 
-def axis_ticks(lowest: float, highest: float, wanted: int = 5) -> list[float]:
+def axis_ticks(lowest: float, highest: float, count: int = 5) -> list[float]:
     """Round numbers within a range, about as many as wanted, for drawings without Vega-Lite."""
-    raw = max(highest - lowest, 1e-9) / wanted
+    raw = max(highest - lowest, 1e-9) / count
     magnitude = 10.0 ** math.floor(math.log10(raw))
     step = magnitude * next(factor for factor in (1, 2, 5, 10) if factor * magnitude >= raw * 0.7)
     first, last = math.ceil(lowest / step - 1e-9), math.floor(highest / step + 1e-9)
@@ -273,7 +273,7 @@ def _rows(marks: Sequence[Mark], few: int = 0) -> list[Spec]:
             ),
             "faded": mark.value is not None and mark.value.n < few,
             "hollow": mark.hollow,
-            "told": printable(f"{mark.label}{', ' * bool(mark.row)}{mark.row}: {mark.told or mark.value}"),
+            "told": printable(f"{mark.label}{', ' * bool(mark.row)}{mark.row}: {mark.tooltip or mark.value}"),
         }
         for mark in marks
     ]
@@ -395,7 +395,7 @@ def line_chart(
         if mark.value is not None:
             counts.setdefault(mark.at, set()).add(mark.value.n)
             where = f"{axis} {(names or {}).get(int(mark.at), f'{mark.at:g}')}"
-            known.append(replace(mark, told=mark.told or f"{where}: {mark.value}, n = {mark.value.n}"))
+            known.append(replace(mark, tooltip=mark.tooltip or f"{where}: {mark.value}, n = {mark.value.n}"))
     if not known:
         return ""
     styles = _Styles(known, {})

@@ -54,7 +54,7 @@ class MatrixCell:
     interval: str
     state: str
     """The result for the row's model: `more`, `less`, `same`, `open` if there is no test, or `none`."""
-    told: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -327,7 +327,7 @@ def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Ma
             estimate = on_display_scale(Estimate(sign * row.difference, low, high, row.items, row.videos), row.metric)
             told = f"{format_signed(row.metric, sign * row.difference)} {_interval(row, sign) or 'no interval'}, {told}"
         apart = row.winner(found.settings.alpha) is not None
-        lines.append(Mark(index, found.board.models[index].name, estimate, told=told, hollow=not apart))
+        lines.append(Mark(index, found.board.models[index].name, estimate, tooltip=told, hollow=not apart))
     return lines
 
 

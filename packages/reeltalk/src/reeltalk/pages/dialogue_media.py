@@ -73,7 +73,7 @@ def draw_timeline(
         words = f"{interval.start_s:.1f} to {interval.end_s:.1f} s"
         return x(interval.start_s), f"{max(end - start, least):.1f}", words
 
-    ticks = axis_ticks(0.0, max(end_s, 0.1), wanted=8)
+    ticks = axis_ticks(0.0, max(end_s, 0.1), count=8)
     return Markup(
         template.render(
             title=title,

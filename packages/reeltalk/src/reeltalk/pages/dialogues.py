@@ -69,7 +69,7 @@ class ShardWriter:
     """Writes a list as `data/NAME-0.js`, `data/NAME-1.js` and so on, row by row.
 
     Args:
-        folder: The site's.
+        folder: The folder of the site.
         name: Name of the list, of letters; the page uses it.
         most_bytes: Size at which a new script begins.
     """
@@ -111,7 +111,7 @@ def write_shards(folder: Path, name: str, rows: Iterable[Json], *, most_bytes: i
     """Write a list by `ShardWriter`, which has the same arguments.
 
     Args:
-        folder: The site's.
+        folder: The folder of the site.
         name: Name of the list.
         rows: JSON values.
         most_bytes: Size at which a new script begins.

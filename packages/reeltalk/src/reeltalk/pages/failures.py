@@ -163,7 +163,7 @@ def _unscored(place: tuple[int, str, str, str], verdicts: Sequence[ShownVerdict]
     for verdict in verdicts:
         for score in verdict.scores:
             if score.failed:
-                why = [given.said or "not said" for given in score.given if given.state is ScoreState.UNSCORED]
+                why = [given.explanation or "not said" for given in score.given if given.state is ScoreState.UNSCORED]
                 reason = shorten_line("; ".join(dict.fromkeys(why)), REASON_CHARACTERS)
                 yield _row(score.title, place, reason, len(verdict.replies))
 

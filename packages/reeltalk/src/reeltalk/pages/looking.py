@@ -120,9 +120,6 @@ def separate_controls(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, d
 
     Controls are found below their run, or among the given runs.
 
-    Args:
-        runs: Any runs.
-
     Raises:
         BenchmarkError: A control is given without the run that it belongs to.
         InputError: A control's files are damaged.
@@ -357,7 +354,7 @@ def _figure(site: Site, name: str, looking: ControlResults, table: ControlTable)
     if table.by is None:
         return Markup()
     marks = [
-        Mark(place, CONTROLS[control], drawn, row=line.name, told=f"{drawn}, n = {drawn.n}")
+        Mark(place, CONTROLS[control], drawn, row=line.name, tooltip=f"{drawn}, n = {drawn.n}")
         for line in table.lines
         for place, (control, one) in enumerate(zip(looking.controls, line.comparisons, strict=True))
         if one.difference is not None and (drawn := _drawn(one))

@@ -76,7 +76,7 @@ def write_about(site: Site) -> None:
 
 def _sizes(site: Site, metric: str) -> Markup:
     marks = [
-        Mark(index, model.name, value, at=about.parameters_b, told=f"{about.parameters_b:g}: {value}")
+        Mark(index, model.name, value, at=about.parameters_b, tooltip=f"{about.parameters_b:g}: {value}")
         for index, (model, about) in enumerate(zip(site.board.models, site.about, strict=True))
         if about is not None
         and about.parameters_b is not None

@@ -78,7 +78,6 @@ def plot_profile(run: Run, by: str | None = None) -> Plot:
     """A run's models by the groups of turns, such as types of questions, on the metric that ranks them.
 
     Args:
-        run: The run.
         by: Key of the groups, as in `Run.groups`; by default the first type of question that the run has.
 
     Raises:

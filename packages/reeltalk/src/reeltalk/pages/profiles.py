@@ -113,7 +113,7 @@ def draw_radars(site: Site, models: Sequence[int], page: str) -> list[tuple[str,
     drawn = []
     for title, tags in COMPONENTS:
         marks = [
-            Mark(index, site.board.models[index].name, value, row=tag, told=f"{value}, n = {value.n:,}",
+            Mark(index, site.board.models[index].name, value, row=tag, tooltip=f"{value}, n = {value.n:,}",
                  hollow=not (site.board.models[index].competes or site.board.models[index].floor))
             for index in models
             for tag in tags
@@ -138,7 +138,7 @@ def draw_rare(site: Site, index: int, page: str) -> Markup:
     often, mine = frequencies(site.turns), site.profiles[index]
     marks = [
         Mark(index, site.board.models[index].name, value, row=f"{tag}, {share.percent:.1f} %", hollow=share.rare,
-             told=f"{value}, n = {value.n:,}")
+             tooltip=f"{value}, n = {value.n:,}")
         for tag, share in sorted(often.items(), key=lambda pair: pair[1].percent or 0.0)
         if (value := mine.weighted[tag]) is not None and share.percent
     ]  # fmt: skip

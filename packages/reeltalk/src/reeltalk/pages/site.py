@@ -154,7 +154,6 @@ class Site:
             page: The file with the figure, such as `index.html` or `models/a.html`.
             name: A name that is unique on the page, such as `values-cider`.
             svg: The drawing; if it is empty, the result is empty.
-            title: Its title.
             signatures: Signatures of its numbers, from `signatures_of`.
 
         Returns:
@@ -189,7 +188,6 @@ class Site:
             name: A name that is unique on the page.
             header: Names of its columns.
             rows: Its cells; a number with its interval is a `Quantity`.
-            title: Its title.
             signatures: Signatures of its numbers, from `signatures_of`.
             notes: Sentences below it, each with a full stop.
             columns_printed: Places of the columns that LaTeX has; all by default.
@@ -395,7 +393,7 @@ def write_static(folder: Path, names: Sequence[str] = STATIC) -> None:
     """Copy style sheets and scripts into a site.
 
     Args:
-        folder: The site's.
+        folder: The folder of the site.
         names: Files of the package's `static` folder.
     """
     for name in names:

@@ -24,7 +24,7 @@ MEMORY_EXIT: Final = 86
 
 
 def begin_worker() -> None:
-    """Let this process end at once when it is told to, or when the one that started it is gone."""
+    """Let this process end at once on a signal, or when the process that started it is gone."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -84,7 +84,7 @@ class EntranceVerdict:
     stands: bool
     reason: str | None = None
     """The reason if it does not stand, in the same words for all entrances of a kind."""
-    said: str | None = None
+    explanation: str | None = None
     """The reason that a model gave."""
     raw: tuple[str, ...] = ()
     """Unusable replies of a model. The entrance was not checked then, and does not stand."""

@@ -3,13 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Final, Literal
-
-from pydantic import Field
+from typing import Final, Literal
 
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.labels import Task
-from reeltalk.schema.record import Finite, Name, Record
+from reeltalk.schema.record import Finite, Index, Name, Record
 
 GateUnit = Literal["chain", "dialogue", "linkage", "path", "scene", "clip", "video", "kind"]
 """What is checked; `kind` is a kind of question, over all its turns."""
@@ -69,7 +67,7 @@ class GateResult(Record):
     """Name of the check, such as `lint` or `leak.blind`."""
     unit: GateUnit
     unit_id: Name
-    turn_index: Annotated[int, Field(ge=0)] | None = None
+    turn_index: Index | None = None
     """Index from 0, if the check is about one turn."""
     outcome: GateOutcome
     reason: str | None = None

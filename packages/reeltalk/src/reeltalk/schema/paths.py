@@ -80,7 +80,7 @@ class Landing:
     jump: Jump | None
     """None if a walk cannot land."""
     standing: EntranceVerdict
-    asked: tuple[tuple[str, bool], ...] = ()
+    verdicts: tuple[tuple[str, bool], ...] = ()
     """Signatures of the checked entrances, and whether they stand."""
 
     @property
@@ -90,7 +90,7 @@ class Landing:
             outcome = GateOutcome.PASSED
         else:
             outcome = GateOutcome.UNCHECKED if self.standing.raw else GateOutcome.FLAGGED
-        said: dict[str, Json] = {"said": self.standing.said} if self.standing.said else {}
+        said: dict[str, Json] = {"said": self.standing.explanation} if self.standing.explanation else {}
         return GateResult(
             gate=LANDING,
             unit="linkage",
@@ -98,7 +98,12 @@ class Landing:
             outcome=outcome,
             reason=self.standing.reason,
             raw=self.standing.raw,
-            extra={"source": [*self.link.source], "target": [*self.link.target], ASKED_KEY: dict(self.asked), **said},
+            extra={
+                "source": [*self.link.source],
+                "target": [*self.link.target],
+                ASKED_KEY: dict(self.verdicts),
+                **said,
+            },
         )
 
 
@@ -282,11 +287,7 @@ def _land(before: QAChain, after: QAChain, links: Iterable[_Open], decide: Decid
 def _histories(
     chains: Mapping[str, QAChain], source: Place, reached: Mapping[Place, Sequence[Jump]]
 ) -> list[tuple[Turn, ...]]:
-    """The turns of the source's chain that all paths ask before the jump, in each wording.
-
-    They are the turns after the last one at which a path may enter the chain, and that turn itself if it has one
-    wording only. The source is always among them, in each of its wordings.
-    """
+    """The turns of the source's chain that all paths ask before the jump, in each wording."""
     name, index = source
     turns = chains[name].turns
     worded = [jump.turn for jump in reached.get(source, ()) if jump.turn is not None]
@@ -361,10 +362,9 @@ class Walker:
         """Draw `count` walks; each is a path, equal ones too.
 
         Args:
-            video_id: The video.
             count: Number of paths; SVBench's test split has 5 a video.
             seed: Seed of the draws.
-            statistics: Receives counts.
+            statistics: Receives the counts of jumps and of the turns at which a walk could jump.
         """
         draw = random.Random(f"paths {seed} {video_id}")
         found: list[DialoguePath] = []
@@ -442,11 +442,10 @@ def draw_paths(
         linkages: Linkages of the video (`links_by_video`); others are left out.
         rewrites: Drafts of the video.
         decide: Says whether a walk can enter a chain in its middle.
-        video_id: The video.
         count: Number of walks to draw in each language.
         seed: Seed of the draws.
         jump_probability: Probability of a jump at a turn with usable links, 0 to 1.
-        statistics: Receives counts.
+        statistics: Receives the counts of jumps and of the turns at which a walk could jump.
 
     Raises:
         BrokenInvariantError: A linkage leads to no turn, or not forward.

@@ -45,6 +45,9 @@ def _is_finite(value: float) -> float:
 Name = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(check_one_line)]
 """An identifier or name: one line, 1 to 512 characters."""
 
+Index = Annotated[int, Field(ge=0, lt=2**31)]
+"""A place in a list, counted from 0. Tables of scores hold it in 32 bits."""
+
 VideoId = NewType("VideoId", str)
 ClipId = NewType("ClipId", str)
 ChainId = NewType("ChainId", str)

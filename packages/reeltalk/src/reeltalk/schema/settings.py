@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from reeltalk.errors import SettingError
 from reeltalk.schema.server_address import without_user
@@ -24,11 +24,16 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 M = TypeVar("M", bound=BaseModel)
 
 
+class Settings(BaseModel):
+    """Settings that cannot be changed. Each field is described by the text below it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
 def settings_of(model: type[M], /, **values: Any) -> M:
     """A settings model from options.
 
     Args:
-        model: The model.
         values: Its fields, by name.
 
     Raises:

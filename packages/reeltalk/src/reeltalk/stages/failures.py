@@ -102,7 +102,6 @@ def failures_of(turns: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[Jud
     """The failures, with their reasons.
 
     Args:
-        turns: All turns.
         judged: Scores by protocol.
     """
     reasons: Counter[str] = Counter()

@@ -342,12 +342,7 @@ def _row_of(where: str, table: QuestionTable) -> str:
 
 
 def _turn_notes(benchmark: Benchmark, rows: Mapping[tuple[str, int], str] | None = None) -> list[str]:
-    """A line for each kind of thing that makes no sense in turns, with the first. Errors of a table have lines already.
-
-    Args:
-        benchmark: The benchmark.
-        rows: The row of each turn of a table.
-    """
+    """A line for each kind of thing that makes no sense in turns, with the first; errors of a table have lines."""
     content = benchmark.stored_content()
     films = {row.id: Film.of(row) for row in content.videos}
     clips: dict[str, Interval] = {row.id: row.interval for row in content.clips if row.interval is not None}
@@ -366,14 +361,7 @@ def _turn_notes(benchmark: Benchmark, rows: Mapping[tuple[str, int], str] | None
 def _without_video(
     benchmark: Benchmark, table: QuestionTable, searched: Path, refused: Mapping[str, str]
 ) -> list[tuple[str, int]]:
-    """A line for each video that has no file, with the rows that ask about it and their number.
-
-    Args:
-        benchmark: The benchmark.
-        table: Its questions.
-        searched: The folder of videos.
-        refused: The reason why the file of a video was refused, by the video.
-    """
+    """A line for each video that has no file, with the rows that ask about it and their number."""
     from reeltalk.curate.sources import find_videos
 
     files = [found.name for found in find_videos([searched])[0]]
@@ -506,7 +494,6 @@ def export_layout(
     """Write a benchmark in a published layout.
 
     Args:
-        benchmark: The benchmark.
         format: Name of the layout. `reeltalk.formats.WRITTEN` lists the layouts that are written.
         out: Folder to write; for `qa` also one file, such as `questions.jsonl`. It is written completely or not at all.
         write: Function that replaces the layout's own writer, for example to pass other options.

@@ -37,7 +37,7 @@ def plan_evaluation(
         BenchmarkError: There is nothing to play.
     """
     config = config_of(config, settings)
-    check_run(config, kept=True)
+    check_run(config, has_replies=True)
     play, asking = config.play, config.asking
     selection = select_turns(benchmark.stored_content(), play.only)
     content, chosen = selection.content, scripts_of(selection, play, limit=config.limit)

@@ -120,7 +120,7 @@ def _settings_of(command: EvaluationCommand | JudgementCommand, run: Path, folde
     with contextlib.suppress(ReeltalkError, OSError, AttributeError):
         request: Any = read_json(run / REQUEST)
         for name in ("benchmark", "train"):
-            # Whoever knows the hash of a content knows the content.
+            # Nobody knows the hash of a content without knowing the content.
             if found.get(name) and read_manifest(folder / found[name]).content_hash == request.get(name):
                 del found[name]
     return found

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import Field, RootModel
 
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.standings_text import next_command, run_standings, standing_lines
@@ -44,6 +44,7 @@ from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.runs import REPLIES, RunInfo, SummaryRow
 from reeltalk.schema.server_address import without_user
+from reeltalk.schema.settings import Settings
 from reeltalk.stages.failures import Failures, asking_helps, failures_in, failures_of
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
@@ -255,7 +256,7 @@ class Usage:
     """Requests, tokens and memory that a run needed."""
 
     spent: Spent
-    kept: int = 0
+    reused: int = 0
     """Questions answered from replies that were kept."""
     peak_memory: Mapping[str, int] | None = None
     """Peak memory in bytes, if the model that answers runs on this machine."""
@@ -405,9 +406,9 @@ def finish(
         floor=tables.floor,
     )
     spent = usage.spent
-    asked = f"asked: {spent}, {usage.kept:,} replies were kept from before"
+    asked = f"asked: {spent}, {usage.reused:,} replies were kept from before"
     done = _report(Run(folder.path, info, summary, curves), evaluation.counts, failures.with_empty_answers(summary))
-    if spent.calls or spent.unreached or usage.kept:
+    if spent.calls or spent.unreached or usage.reused:
         done = dataclasses.replace(done, text=(*done.text, asked))
     return dataclasses.replace(done, at_a_time=usage.at_a_time)
 
@@ -592,10 +593,8 @@ class EvaluationCommand(RunConfig):
         return RunConfig(**settings | {"preset": preset} | changed)
 
 
-class JudgementCommand(BaseModel):
+class JudgementCommand(Settings):
     """The command of `reeltalk judge`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     verb: Literal["judge"] = "judge"
     folder: str

@@ -50,7 +50,7 @@ def is_zip(path: Path) -> bool:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
 
 
-def read_zip(path: Path, *, wanted: Callable[[str], bool] = lambda name: True) -> list[tuple[str, str]]:
+def read_zip(path: Path, *, is_read: Callable[[str], bool] = lambda name: True) -> list[tuple[str, str]]:
     """Name and text of the members of a zip archive, in its order, without folders and hidden members.
 
     Raises:
@@ -63,7 +63,7 @@ def read_zip(path: Path, *, wanted: Callable[[str], bool] = lambda name: True) -
             size_bytes = _refuse_size(path, stream)
             with zipfile.ZipFile(stream) as archive:
                 members = _checked(path, archive.infolist(), size_bytes)
-                chosen = [info for info in members if not _is_hidden(info.filename) and wanted(info.filename)]
+                chosen = [info for info in members if not _is_hidden(info.filename) and is_read(info.filename)]
                 if nested := next((info.filename for info in chosen if is_archive_name(info.filename)), None):
                     raise InputError("an archive in an archive is not read", file=path, value=nested, hint=_UNPACK)
                 return [(info.filename, _text(path, archive, info)) for info in chosen]

@@ -107,9 +107,9 @@ def check_consent(
     _write(folder, [*_read(folder)["named"], *(one.mark(True) for one in new)], agreed=True)
 
 
-def consent_error(told: str, hint: str) -> SettingError:
-    """The error of a user who did not agree to what `told` lists in lines."""
-    head, *lines = (" ".join(line.split()) for line in told.splitlines())
+def consent_error(listed: str, hint: str) -> SettingError:
+    """The error of a user who did not agree to what `listed` lists in lines."""
+    head, *lines = (" ".join(line.split()) for line in listed.splitlines())
     return SettingError(f"{head} {'; '.join(lines)}. Nothing was done; {hint}")
 
 

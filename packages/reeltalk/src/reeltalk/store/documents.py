@@ -192,7 +192,6 @@ def parse_json(text: str, *, file: Path | str, line: int | None = None, own: boo
     """The value of a JSON text in `file`, at `line` if it is a part of the file.
 
     Args:
-        text: The text.
         file: The file, for errors.
         line: The line of the text in it.
         own: True for a file that we wrote. It may hold a model's own words, so characters that turn the direction of
@@ -277,7 +276,6 @@ def refuse_characters(text: str, place: str, *, file: Path | str, line: int | No
     """Check that a text holds only characters that a text of a benchmark may hold.
 
     Args:
-        text: The text.
         place: Its place in the file.
         file: The file, for errors.
         line: Its line in the file.

@@ -101,7 +101,6 @@ def visible_files(folder: Path, faults: list[InputError] | None = None) -> list[
     """All files in and below a folder, in order, without hidden ones (`.cache`, `.DS_Store`).
 
     Args:
-        folder: The folder.
         faults: Receives what is wrong with files and folders that are refused. By default the first is raised.
 
     Raises:

@@ -157,7 +157,6 @@ def push(
     counts as uploaded; `verify` reads it back.
 
     Args:
-        benchmark: The benchmark.
         address: Address of the media; by default the recorded one.
         dry_run: Only list what would be uploaded.
         verify: Read every file back, also those that were there before, and compare hashes.
@@ -306,7 +305,6 @@ def check_media(benchmark: Benchmark, *, quick: bool = False, progress: Progress
     """Check that every media file of the tables exists, and that every existing file is whole.
 
     Args:
-        benchmark: The benchmark.
         quick: Only check that files exist and are not empty; otherwise each is read once and hashed.
         progress: Receives the progress of hashing.
     """

@@ -178,13 +178,13 @@ class Rows(Sequence[R]):
         """Some of these rows."""
         return self._some(places if self._chosen is None else array("Q", map(self._chosen.__getitem__, places)))
 
-    def where(self, wanted: Callable[[dict[str, Any]], bool]) -> "Rows[R]":
+    def where(self, predicate: Callable[[dict[str, Any]], bool]) -> "Rows[R]":
         """The rows whose JSON object fulfils a condition, in their order.
 
         Args:
-            wanted: Takes a row as `raw` gives it.
+            predicate: Takes a row as `raw` gives it.
         """
-        return self.at(array("Q", (place for place, row in enumerate(self.raw()) if wanted(row))))
+        return self.at(array("Q", (place for place, row in enumerate(self.raw()) if predicate(row))))
 
     def grouped(self, key: RowKey = itemgetter("video_id")) -> "GroupedRows[R]":
         """The rows by a key, by default their video, in the order of first rows. Rows whose key is None are left out.
@@ -235,7 +235,7 @@ class Rows(Sequence[R]):
 
 
 def open_rows(path: Path, record: type[R]) -> Rows[R]:
-    """The rows of a JSON Lines file, which come from it even if another file takes its place.
+    """The rows of a JSON Lines file. They stay those of this file, even if another one replaces it.
 
     Raises:
         BenchmarkError: The file is absent.

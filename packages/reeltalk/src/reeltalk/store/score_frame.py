@@ -232,7 +232,7 @@ def cached_scores(hashes: Mapping[str, str], read: Callable[[], RunScores]) -> R
 
     Args:
         hashes: SHA-256 of every file that they rest on, by its name; empty if it is unknown, and nothing is cached.
-        read: Reads them.
+        read: Reads the scores if they are not cached.
     """
     import polars as pl
 
@@ -269,7 +269,6 @@ def score_rows(run: str, scores: RunScores, protocols: Iterable[str]) -> "pl.Dat
 
     Args:
         run: Name of the run.
-        scores: Its scores.
         protocols: Protocols that judged it; their rows say which turns they could not score.
     """
     import polars as pl

@@ -281,7 +281,7 @@ class TestLanding:
         [refused] = find_landings(
             [FIRST, after],
             links,
-            lambda all_, *_: [EntranceVerdict(False, "a model says so", said="the thing")] * len(all_),
+            lambda all_, *_: [EntranceVerdict(False, "a model says so", explanation="the thing")] * len(all_),
         )
         row = refused.gate
         assert (row.gate, row.unit, row.outcome, row.extra["said"]) == (

@@ -49,7 +49,7 @@ EXAMPLES: Mapping[str, Callable[[], str]] = {
         [Mark(0, HOSTILE, SOME), Mark(1, "b", None)], title=HOSTILE, axis=HOSTILE, band=SOME, floors={0: 0.2}
     ),
     "differences": lambda: interval_chart(
-        [Mark(0, HOSTILE, SOME, told=HOSTILE, hollow=True), Mark(1, "b", None)], title=HOSTILE, axis="a", line=0.0
+        [Mark(0, HOSTILE, SOME, tooltip=HOSTILE, hollow=True), Mark(1, "b", None)], title=HOSTILE, axis="a", line=0.0
     ),
     "groups": lambda: interval_chart(
         [Mark(0, HOSTILE, SOME, row=HOSTILE), Mark(1, "b", BARE, row=HOSTILE)], title=HOSTILE, axis="a", few=30
@@ -263,7 +263,7 @@ class TestIntervals:
         assert "floor: 0.1000" in tooltips(svg)
 
     def test_a_hollow_mark_has_the_colour_of_the_page(self) -> None:
-        marks = [Mark(2, "c", SOME), Mark(2, "c", BARE, hollow=True, told="0.5, after a wrong answer")]
+        marks = [Mark(2, "c", SOME), Mark(2, "c", BARE, hollow=True, tooltip="0.5, after a wrong answer")]
         svg = interval_chart(marks, title="t", axis="a")
         assert [one.get("fill") for one in markers(svg)] == ["var(--m2)", "var(--paper)"]
         assert {one.get("stroke") for one in markers(svg)} == {"var(--m2)"}

@@ -53,7 +53,7 @@ def turns(
         },
         credit=credit,
         tag_credit={tag: np.array(values, float) for tag, values in (tag_credit or {}).items()},
-        asked=np.ones(credit.shape, bool),
+        was_asked=np.ones(credit.shape, bool),
         measures=("accuracy",) * credit.shape[1],
     )
 
@@ -117,7 +117,7 @@ def test_a_turn_without_a_score_is_no_zero() -> None:
     assert first.weighted["Object"].low is None
     assert second.weighted["Object"] is None
     assert second.overall is None
-    assert second.asked == 2
+    assert second.tagged_turns == 2
 
 
 def test_credit_of_a_rubric_counts_at_its_tag() -> None:

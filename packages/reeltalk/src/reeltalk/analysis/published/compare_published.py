@@ -58,7 +58,7 @@ class DifferenceReason:
 
     kind: str
     """`data`, `judge`, `frames` and so on."""
-    told: str
+    text: str
 
 
 def _name_parts(signature: str) -> tuple[str, dict[str, str]]:
@@ -91,8 +91,7 @@ def difference_reasons(
 
     Args:
         benchmark: What the row is from.
-        table: Likewise.
-        row: The row.
+        table: The published table.
         own: Every number of your runs in the table.
         imported: Formats from which the runs' benchmark was imported; None if it was not given.
     """

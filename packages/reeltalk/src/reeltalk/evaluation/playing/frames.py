@@ -34,7 +34,7 @@ from reeltalk.video.encode import jpeg, pixels_of
 
 
 def pair_videos(
-    videos: Iterable[Video], media: Callable[[str], Path | None], *, seed: int, wanted: Iterable[str]
+    videos: Iterable[Video], media: Callable[[str], Path | None], *, seed: int, names: Iterable[str]
 ) -> dict[str, str]:
     """For each video, another video of the same split whose pictures are shown instead.
 
@@ -45,7 +45,7 @@ def pair_videos(
         videos: All of a benchmark.
         media: Gives the file of a video; None if it is not available.
         seed: Decides the order.
-        wanted: Videos that are played.
+        names: Videos that are played.
 
     Raises:
         BenchmarkError: A split has no second video.
@@ -59,7 +59,7 @@ def pair_videos(
     for members in splits.values():
         members.sort(key=lambda member: hashlib.sha256(f"{seed} {member[0]}".encode()).digest())
     found = {}
-    for name in dict.fromkeys(wanted):
+    for name in dict.fromkeys(names):
         members = splits.get(split_of.get(name), [])
         place = next((place for place, (other, _) in enumerate(members) if other == name), None)
         if place is None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from reeltalk.errors import BudgetError, OutageError, SettingError
 from reeltalk.evaluation.playing.chat import speech_text
 from reeltalk.evaluation.playing.play import Pictures, Player, Response, TurnInput
-from reeltalk.extension import describe_user_error, made_of
+from reeltalk.extension import error_line, made_of
 from reeltalk.llm.model import Message, Reply
 from reeltalk.llm.replies import ReplyStore, reply_key
 from reeltalk.schema.answers import NOT_IN_SOURCE, SAYS_NONE
@@ -30,6 +30,8 @@ class AnswersPlayer:
         name: Name in tables.
         sha256: Hash of the source, for the signature.
     """
+
+    sees_frames = False
 
     def __init__(self, answers: Mapping[tuple[str, int], str | None], *, name: str, sha256: str = "") -> None:
         self._answers, self._name, self._sha256 = answers, name, sha256
@@ -55,10 +57,6 @@ class AnswersPlayer:
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The hash of the source, if it is known."""
         return (("answers", self._sha256[:8] or "given"),)
-
-    @property
-    def sees_frames(self) -> bool:
-        return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """The known answer, or the reason why there is none."""
@@ -125,7 +123,7 @@ class PythonPlayer:
         except (BudgetError, OutageError):
             raise
         except Exception as error:
-            return Response(text=None, reason=describe_user_error(error))
+            return Response(text=None, reason=error_line(error))
         if not isinstance(text, str):
             return Response(text=None, reason=f"answer() gave {type(text).__name__}, not a text")
         return Response(text=text)
