@@ -184,7 +184,7 @@ def test_a_protocol_in_one_new_file_is_found_everywhere(
     help_line, title = "Counts the claps for an answer.", "Applause of the hall"
     assert isinstance(protocols()["applause"], Protocol)
 
-    assert run(["judge", "--help"]) == 0
+    assert run(["judge", "--help-all"]) == 0
     assert help_line in capsys.readouterr().out
     assert help_line in reference_pages.PAGES["protocols.md"]()
     assert title in reference_pages.PAGES["protocols.md"]()
