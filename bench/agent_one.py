@@ -136,7 +136,7 @@ def answered(design: Design, agents: list[Agent], seed: int) -> TaggedTurns:
         groups={},
         credit=credit,
         tag_credit={},
-        asked=np.ones(credit.shape, np.bool_),
+        was_asked=np.ones(credit.shape, np.bool_),
         measures=("accuracy",) * len(agents),
     )
 

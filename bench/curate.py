@@ -13,9 +13,7 @@ video once, where the package seeks and decodes for each clip, which is a small 
 stands for the whole video.
 """
 
-import json
 import os
-import resource
 import shutil
 import statistics
 import subprocess
@@ -33,7 +31,7 @@ from record import ROOT, Goal, Measure, at_most, options_of, record
 from reeltalk.store.benchmark import Benchmark
 from reeltalk_build.curate.calls import KEY_FRAMES, SHEETS
 from reeltalk_build.video.write import write_video
-from spending import Growth, Spent
+from spending import Growth, Spent, spend
 
 sys.path.insert(0, str(ROOT / "tools"))
 from sample_videos import Recomposed, cached
@@ -138,29 +136,9 @@ WIDE = (
 
 
 def cpu_of(command: list[str]) -> tuple[float, float, int]:
-    """CPU seconds, wall seconds and peak resident bytes of a command and its children."""
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__)), "--measure", json.dumps(command)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    cpu_s, wall_s, peak = json.loads(done.stdout.splitlines()[-1])
-    return cpu_s, wall_s, peak
-
-
-def measure(command: list[str]) -> None:
-    """Run a command as the only child, so that its usage is that of all children."""
-    begun = time.monotonic()
-    done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    # A run that accepts no video ends with 1.
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"{command} ended with {done.returncode}")
-    wall_s = time.monotonic() - begun
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(json.dumps([usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss * 1024]))
+    """CPU seconds, wall seconds and peak resident bytes of a command and its children; a run may accept no video."""
+    spent = spend(command, ok=(0, 1))
+    return spent.cpu_s, spent.wall_s, round(spent.peak_mib * 2**20)
 
 
 def python(program: str, *arguments: str) -> list[str]:
@@ -340,10 +318,7 @@ def many(folder: Path, counts: tuple[int, int]) -> dict[str, float]:
         for number in range(count):
             pictures = (np.roll(drawn(2 * number + frame // 20), 2 * frame, axis=1) for frame in range(40))
             write_video(videos / f"video-{number:05d}.mp4", pictures, fps=10)
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(curate(folder, videos), capture_output=True, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        spent.append(spend(curate(folder, videos)).cpu_s)
         begun = time.process_time()
         for path in videos.iterdir():
             with av.open(str(path)) as container:
@@ -390,14 +365,10 @@ def two_processes(video: Path, folder: Path, rounds: int) -> dict[str, float]:
 def main() -> None:
     """Measure, print, and write `build/bench/curate.json`."""
     parser = options_of(__doc__)
-    parser.add_argument("--measure")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", type=int, choices=(720, 1080), help="one size, without memory and workers")
     parser.add_argument("--exact", action="store_true", help="clips that are encoded again, too: minutes more")
     options = parser.parse_args()
-    if options.measure:
-        measure(json.loads(options.measure))
-        return
     os.environ |= {"OMP_NUM_THREADS": "1"}
     rounds = 1 if options.quick else options.rounds
     seconds = (20, 20) if options.quick else (300, 150)

@@ -16,7 +16,7 @@ from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk_household.mini.mini import MiniModel
 from reeltalk_household.mini.mini_input import TOKENIZER
-from reeltalk_household.training.export_onnx import compare_exported, export_mini, rounded
+from reeltalk_household.training.export_onnx import compare_exported, export_mini, round_weights
 from reeltalk_household.training.household import filmed_videos
 from reeltalk_household.training.network import Mini, load_mini
 
@@ -63,7 +63,7 @@ def main() -> None:
         exported = MiniModel(folder)
         benchmark = Benchmark.open(given.benchmark)
         videos = questions(model, benchmark, given.split, given.answers or (50 if given.quick else 1000), given.frames)
-        found = compare_exported(rounded(model), exported, videos)
+        found = compare_exported(round_weights(model), exported, videos)
         size = sum(path.stat().st_size for path in folder.iterdir())
     figures = {
         "answers": found.answers,

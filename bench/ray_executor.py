@@ -28,7 +28,7 @@ from reeltalk_build.video.write import write_video
 from reeltalk_household.world.activities import activities, perform
 from reeltalk_household.world.camera import Camera
 from reeltalk_household.world.house import build_house
-from reeltalk_household.world.situation import CannotError, ProgramStep, begin
+from reeltalk_household.world.situation import CannotError, ProgramStep, initial_situation
 
 sys.path.insert(0, str(ROOT / "tools"))
 from sample_videos import cached
@@ -50,7 +50,7 @@ def film(number: int, seconds: int) -> Path:
 
     def write(path: Path) -> None:
         house = build_house(number)
-        situation, steps = begin(house, next(iter(house.rooms))), list[ProgramStep]()
+        situation, steps = initial_situation(house, next(iter(house.rooms))), list[ProgramStep]()
         for activity in activities().values():
             with contextlib.suppress(CannotError):
                 done = perform(house, activity, situation, steps[-1].end_s if steps else 0.0)

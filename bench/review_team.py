@@ -50,7 +50,7 @@ class Team:
             return None
         if self.measuring:
             self.took_s[what].append(time.perf_counter() - begun)
-        if answer.status_code not in (200, 206, 303):
+        if answer.status_code not in (200, 201, 206, 303):
             self.errors[f"{what}: {answer.status_code} {answer.text[:120]}"] += 1
             return None
         return answer

@@ -20,7 +20,7 @@ from reeltalk_household.mini.mini import MiniModel, MiniStream
 from reeltalk_household.world.activities import activities, perform
 from reeltalk_household.world.camera import Camera
 from reeltalk_household.world.house import build_house
-from reeltalk_household.world.situation import CannotError, ProgramStep, begin
+from reeltalk_household.world.situation import CannotError, ProgramStep, initial_situation
 from reeltalk_streaming.inference.stream_memory import MemoryPolicy
 
 MINUTES = (1, 2, 5, 10, 30, 60)
@@ -36,7 +36,7 @@ WORDS = 12
 def filmed(seconds: int = 300) -> list[NDArray[np.uint8]]:
     """A frame a second of a household, as many as its activities fill; they are repeated in longer videos."""
     house = build_house(1)
-    situation, steps = begin(house, next(iter(house.rooms))), list[ProgramStep]()
+    situation, steps = initial_situation(house, next(iter(house.rooms))), list[ProgramStep]()
     for name in RECIPES:
         try:
             done = perform(house, activities()[name], situation, steps[-1].end_s if steps else 0.0)
@@ -100,8 +100,8 @@ def main() -> None:
                 figures[f"{minute} min, {name}: times faster to answer than reading again"] = again_ms / answer_ms
             figures[f"{minute} min, reading again: answer, ms"] = again_ms
             print(f"{minute} min done", flush=True)
-        read_ms += cost_ms(lambda: free.told(QUESTION, ANSWER))
-        bound.told(QUESTION, ANSWER)
+        read_ms += cost_ms(lambda: free.add_exchange(QUESTION, ANSWER))
+        bound.add_exchange(QUESTION, ANSWER)
     last = minutes[-1]
     for what in ("frame, ms", "answer, ms", "memory, MB"):
         for name, start in (("all", minutes[0]), *(("bounded", minute) for minute in minutes if minute >= 10)):

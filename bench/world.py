@@ -13,7 +13,7 @@ from pathlib import Path
 from record import Measure, at_least, options_of, record
 from reeltalk_build.video.write import write_video
 from reeltalk_household.world.camera import Camera
-from reeltalk_household.world.film import FilmPlan, plan, play_film
+from reeltalk_household.world.film import FilmPlan, plan_films, play_film
 from reeltalk_household.world.scenes import camera_steps
 from reeltalk_household.world.settings import FilmSettings
 
@@ -39,7 +39,7 @@ def ratio(planned: FilmPlan, width_px: int, fps: int, folder: Path) -> float:
 def main() -> None:
     quick: bool = options_of(__doc__).parse_args().quick
     count = FILMS // 4 if quick else FILMS
-    plans = plan(FilmSettings(scenarios=count, houses=count, test_houses=count // 4, dev_houses=count // 4)).plans
+    plans = plan_films(FilmSettings(scenarios=count, houses=count, test_houses=count // 4, dev_houses=count // 4)).plans
     measures = []
     with tempfile.TemporaryDirectory() as folder:
         for width, fps in SIZES:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from reeltalk_build.stages import ConstructSettings
-from reeltalk_household.benchmarks.household import SMALL, build_household
+from reeltalk_household.benchmarks.household import SMALL_HOUSEHOLD, build_household
 
 
 def show(what: str, done: int, total: int, share: float) -> None:
@@ -18,14 +18,14 @@ def show(what: str, done: int, total: int, share: float) -> None:
 def main(out: str, scenarios: str = "4") -> None:
     """Build a household of so many scenarios below `out`; a second call goes on where it was."""
     count = int(scenarios)
-    filming = SMALL.filming.model_copy(
+    filming = SMALL_HOUSEHOLD.filming.model_copy(
         update={"scenarios": count, "houses": count, "test_houses": count // 2, "fps": 2}
     )
-    little = SMALL.model_copy(
+    little = SMALL_HOUSEHOLD.model_copy(
         update={
             "filming": filming,
             "construction": ConstructSettings(paths=2),
-            "plays": SMALL.plays[:1],
+            "plays": SMALL_HOUSEHOLD.plays[:1],
             "players": ("baseline:blind", "oracle"),
         }
     )

@@ -19,6 +19,7 @@ FILES: Final = frozenset(
     {
         "packages/reeltalk/tests/integration/test_training_data.py",
         "packages/reeltalk-build/tests/integration/test_tuned_on_single_turns.py",
+        "packages/reeltalk-streaming/tests/unit/evaluate/chat/test_streaming_provider.py",
         "packages/reeltalk-streaming/tests/unit/evaluate/playing/test_local_model.py",
         "packages/reeltalk-build/tests/unit/inference/test_aesthetics.py",
         "packages/reeltalk-build/tests/unit/inference/test_detection.py",

@@ -22,8 +22,8 @@ from search_page import Entry, search_page
 
 from reeltalk import errors
 from reeltalk.analysis.published.records import (
-    FILES,
     HOW_WORDS,
+    PUBLISHED_FILES,
     PublishedBenchmark,
     PublishedTable,
     format_published,
@@ -31,15 +31,15 @@ from reeltalk.analysis.published.records import (
 )
 from reeltalk.cli import app
 from reeltalk.cli.short_help import show_all_options
-from reeltalk.evaluation.checks import OF_PROTOCOLS
-from reeltalk.evaluation.model_options import EXAMPLES, KINDS_OF, OPTIONS_OF, UNSIGNED, kinds_of_option
+from reeltalk.evaluation.checks import PROTOCOL_SETTINGS
+from reeltalk.evaluation.model_options import EXAMPLES, KINDS_BY_COMMAND, OPTIONS_BY_COMMAND, UNSIGNED, kinds_of_option
 from reeltalk.judge.protocol import protocols
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.labels import VOCABULARIES, label_title
 from reeltalk.schema.sft import TRAINING_NEEDS
 from reeltalk.store.tables import TABLES
 from reeltalk_build.cli.projects import command_of, section_commands
-from reeltalk_build.construct.writer_options import CHECKED, ONLY_WITH, WRITER_OPTIONS, WRITERS
+from reeltalk_build.construct.writer_options import CHECKING_OPTIONS, NEEDED_OPTIONS, WRITER_OPTIONS, WRITERS
 from reeltalk_build.project.sections import MODELS, SECTIONS, SHARED
 
 # ── Commands ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -105,11 +105,11 @@ OF_COMMANDS: Final = {
 
 def model_options() -> Iterator[Entry]:
     """Which options have an effect on which kinds of models, for each command that asks or trains a model."""
-    for command, kinds in KINDS_OF.items():
-        only = {name: " or ".join(f"`{one}`" for one in of) for name, of in OF_PROTOCOLS.items()}
+    for command, kinds in KINDS_BY_COMMAND.items():
+        only = {name: " or ".join(f"`{one}`" for one in of) for name, of in PROTOCOL_SETTINGS.items()}
         last = ("Only with",) if command == "judge" else ()
         rows = [("Option", *(EXAMPLES[kind] for kind in kinds), *last)]
-        for option in OPTIONS_OF[command]:
+        for option in OPTIONS_BY_COMMAND[command]:
             # A conversation has no score that could be signed.
             effect = "yes" if option in UNSIGNED or command == "chat" else "signed"
             takes = kinds_of_option(option, command)
@@ -120,11 +120,11 @@ def model_options() -> Iterator[Entry]:
     rows = [("Option", *WRITERS.values(), "Only with")]
     for one in command_of(("construct",)).options:
         writers = WRITER_OPTIONS.get(one.key, frozenset(WRITERS))
-        if one.flag is None or (len(writers) == len(WRITERS) and one.key not in ONLY_WITH):
+        if one.flag is None or (len(writers) == len(WRITERS) and one.key not in NEEDED_OPTIONS):
             continue
-        other = "checked" if one.key in CHECKED else "–"
+        other = "checked" if one.key in CHECKING_OPTIONS else "–"
         cells = ("yes" if writer in writers else other for writer in WRITERS)
-        rows.append((f"`{one.flag}`", *cells, ONLY_WITH.get(one.key, "")))
+        rows.append((f"`{one.flag}`", *cells, NEEDED_OPTIONS.get(one.key, "")))
     yield _matrix("construct", rows)
     rows = [("Option", "Command", "Only with")]
     for words in (("train", "lora"), ("world", "train")):
@@ -292,7 +292,7 @@ with an interval."""
 
 def published_tables() -> Iterator[Entry]:
     """Every published table that reeltalk ships, with its source."""
-    for benchmark in map(read_published, FILES):
+    for benchmark in map(read_published, PUBLISHED_FILES):
         notes = "\n\n".join(benchmark.notes)
         yield Entry(benchmark.name, f"{benchmark.paper}, {len(benchmark.tables)} tables\n\n{notes}")
         for table in benchmark.tables:

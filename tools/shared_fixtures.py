@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import sample_videos
 import willing_model
+from filelock import FileLock
 from launched_runs import Launcher, launcher, warm_calls
 from page_world import World
 from places import ROOT
@@ -56,6 +57,27 @@ def world(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[
     cache.mkdir(exist_ok=True)
     with serve(willing_model.reply) as server:
         yield World(cache, server.base_url)
+
+
+@pytest.fixture(scope="session")
+def corpus_film(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[str], Path]:
+    """The path of a film of `tests/corpus` by its name, written when it is first asked for, once for all workers."""
+    from corpus import films
+
+    folder = tmp_path_factory.getbasetemp()
+    made = (folder if worker_id == "master" else folder.parent) / "corpus"
+    (made / "partial").mkdir(parents=True, exist_ok=True)
+    by_name = {film.name: film for film in films.entries()}
+
+    def path_of(name: str) -> Path:
+        path = made / name
+        with FileLock(made / "partial" / f"{name}.lock"):
+            if not path.exists():
+                by_name[name].make(made / "partial" / name)
+                (made / "partial" / name).rename(path)
+        return path
+
+    return path_of
 
 
 @pytest.fixture(scope="session")

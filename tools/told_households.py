@@ -12,7 +12,7 @@ from typing import Final
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, SPEECH, TABLES, VIDEOS
-from reeltalk_household.world.film import FilmPlan, FilmRows, film_rows, film_video, plan, play_film
+from reeltalk_household.world.film import FilmPlan, FilmRows, film_rows, film_video, plan_films, play_film
 from reeltalk_household.world.settings import FilmSettings
 
 STAGE: Final = "world tell"
@@ -22,12 +22,16 @@ NAMED: Final = re.compile(
 """Identifiers in rows and graphs."""
 
 
-def settings_of(scenarios: int, seed: int = 7, houses: int | None = None) -> FilmSettings:
+def settings_of(scenarios: int, seed: int = 7, houses: int | None = None, *, is_short: bool = False) -> FilmSettings:
     """The settings of `world film` under which so many scenarios are planned; few scenarios, few houses."""
-    return FilmSettings(scenarios=scenarios, houses=houses or max(1, min(5, scenarios // 2)), seed=seed)
+    houses = houses or max(1, min(5, scenarios // 2))
+    lengths = {"min_duration_s": 20.0, "max_duration_s": 50.0} if is_short else {}
+    return FilmSettings(scenarios=scenarios, houses=houses, seed=seed, **lengths)
 
 
-def told(folder: Path, scenarios: int = 20, seed: int = 7, houses: int | None = None) -> Benchmark:
+def told(
+    folder: Path, scenarios: int = 20, seed: int = 7, houses: int | None = None, *, is_short: bool = False
+) -> Benchmark:
     """Write videos, clips, talk and graphs of films, with the identifiers, times, splits and summaries of filmed ones.
 
     Args:
@@ -35,10 +39,11 @@ def told(folder: Path, scenarios: int = 20, seed: int = 7, houses: int | None = 
         scenarios: How many videos.
         seed: Decides which, as it does for `world film`.
         houses: In how many houses; one for every two scenarios by default, five at most.
+        is_short: Whether each lasts 20 to 50 s; by default 60 to 180.
     """
-    settings = settings_of(scenarios, seed, houses)
+    settings = settings_of(scenarios, seed, houses, is_short=is_short)
     benchmark = Benchmark.create(folder)
-    made = [(planned, film_rows(planned, play_film(planned))) for planned in plan(settings).plans]
+    made = [(planned, film_rows(planned, play_film(planned))) for planned in plan_films(settings).plans]
     with benchmark.writing(stage=STAGE, settings=settings.model_dump(mode="json")) as writer:
         writer.add(VIDEOS, [_video(planned, settings, rows) for planned, rows in made])
         writer.add(CLIPS, [clip for _, rows in made for clip in rows.clips])

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from importlib.metadata import distributions
 
+import pytest
 from packaging.specifiers import SpecifierSet
 
 import reeltalk
@@ -30,6 +31,13 @@ def test_importing_reeltalk_loads_nothing_heavy() -> None:
 
 def test_the_command_line_loads_nothing_heavy_before_it_knows_the_command() -> None:
     assert not loaded_by("import reeltalk.cli") & HEAVY
+
+
+@pytest.mark.parametrize("command", ["evaluate", "judge", "construct", "report", "export"])
+def test_a_short_page_of_help_loads_nothing_heavy(command: str) -> None:
+    loaded = loaded_by(f"from reeltalk.cli import run; run([{command!r}, '--help'])")
+    assert "rich" in loaded
+    assert not loaded & HEAVY
 
 
 def test_importing_language_models_loads_none() -> None:

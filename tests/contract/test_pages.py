@@ -35,6 +35,20 @@ MOST = {
     "takes too long": 6,
 }
 """Blocks that may be left out, of about a hundred; `python tools/doc_pages.py` lists them."""
+LONG = {
+    "packages/reeltalk-build/docs/how-to/construct.md",
+    "packages/reeltalk-build/docs/how-to/curate.md",
+    "packages/reeltalk-build/docs/how-to/project.md",
+    "packages/reeltalk-review/docs/how-to/review.md",
+    "packages/reeltalk-streaming/docs/how-to/stream.md",
+    "packages/reeltalk/docs/how-to/evaluate-settings.md",
+    "packages/reeltalk/docs/how-to/judge.md",
+    "packages/reeltalk/docs/how-to/prompts.md",
+    "packages/reeltalk/docs/how-to/published.md",
+    "packages/reeltalk/docs/how-to/report.md",
+}
+"""How-tos that are run under --full, where the tests of their packages run the same commands in `make test`. What a
+reader meets first is always run; that every command of every page exists, with its options, is always checked."""
 OF_OTHERS = {
     *("--help", "--log-dir", "--details", "--full", "--write"),
     *("--limit-mm-per-prompt", "--enable-prefix-caching", "--data-parallel-size"),
@@ -67,7 +81,10 @@ def _check_command(block: Block, arguments: list[str]) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(ROOT / page)])
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow if page in LONG else ()) for page in PAGES if blocks_of(ROOT / page)],
+)
 def test_a_page_runs_from_top_to_bottom(
     page: str, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

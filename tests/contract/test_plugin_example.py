@@ -159,7 +159,7 @@ def done(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, D
         "report run --out site --tables csv",
         "help longest",
         "import --help",
-        "evaluate --help",
+        "evaluate --help-all",
     )
     return each_done(work, commands, packages)
 
@@ -235,7 +235,7 @@ def test_the_baseline_plays_and_the_judge_scores(done: Mapping[str, Done], work:
 
 
 def test_the_judge_and_the_preset_are_listed_with_ours(done: Mapping[str, Done]) -> None:
-    text = " ".join(done["evaluate --help"].out.replace("│", " ").split())
+    text = " ".join(done["evaluate --help-all"].out.replace("│", " ").split())
     assert "brevity Each answer by itself: whether it is as short as its reference, 0 to 1. Needs no model." in text
     assert "[choices: svbench, mt-video-bench, vdact, dramaqa, brief]" in text
     assert "brevity for preset brief" in text

@@ -44,6 +44,7 @@ def test_a_limit_ends_a_test_with_its_processes_and_nothing_is_left_at_home(tmp_
     assert list((tmp_path / "home").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_most_memory_of_each_worker_is_told_with_where_it_grew(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "test_large.py").write_text("def test_a():\n    bytearray(b'1') * (200 << 20)\n", encoding="utf-8")
@@ -94,6 +95,7 @@ def test_b(): assert 1 == 2, "so it is"
 """
 
 
+@pytest.mark.slow
 def test_a_file_of_much_memory_has_a_process_of_its_own_and_fails_with_its_tests(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     file = tmp_path / min(own_processes.FILES)

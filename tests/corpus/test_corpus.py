@@ -4,11 +4,11 @@ import html
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import av
 import cv2
@@ -37,6 +37,16 @@ OWN_CLOCK: Final = (
 NOT_BY_OPENCV: Final = ("av1.mp4", "av1.webm")
 """OpenCV's own build has no decoder of AV1."""
 READABLE: Final = [name for name, film in FILMS.items() if film.verdict != "refuse"]
+QUICK: Final = {
+    *{Path(name).suffix: name for name in reversed(READABLE)}.values(),
+    *(name for name in READABLE if FILMS[name].fields),
+}
+"""The first film of each kind of file, and those whose fields are woven: the full counts look at all."""
+
+
+def chosen(names: Iterable[str]) -> list[Any]:
+    """Films as parameters, of which `make test` looks at some: our readers are shown all there."""
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
 
 
 SIDEFILES: Final = sidefiles.entries()
@@ -61,14 +71,6 @@ class Seen(NamedTuple):
     stored_size: tuple[int, int]
     matrix: Matrix
     pixel: Fraction
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All films of the corpus, by their names."""
-    made = tmp_path_factory.mktemp("films")
-    films.generate(made)
-    return made
 
 
 def matrix_of(frame: av.VideoFrame) -> Matrix:
@@ -121,9 +123,9 @@ def seen(path: Path) -> Seen:
     return Seen(times, numbers, kept, stored_size, matrix, pixel)
 
 
-@pytest.mark.parametrize("name", READABLE)
-def test_pictures_are_numbered_and_timed_as_stated(folder: Path, name: str) -> None:
-    film, found = FILMS[name], seen(folder / name)
+@pytest.mark.parametrize("name", chosen(READABLE))
+def test_pictures_are_numbered_and_timed_as_stated(corpus_film: Callable[[str], Path], name: str) -> None:
+    film, found = FILMS[name], seen(corpus_film(name))
     known = len(film.numbers)
     assert tuple(found.numbers[:known]) == film.numbers
     assert len(found.numbers) - known in ((0, 1) if film.at_least else (0,))
@@ -131,10 +133,10 @@ def test_pictures_are_numbered_and_timed_as_stated(folder: Path, name: str) -> N
         assert found.times[:known] == pytest.approx(film.times, abs=0.0011)
 
 
-@pytest.mark.parametrize("name", [name for name in READABLE if name.lower().endswith((".mp4", ".mov", ".mkv"))])
-def test_last_pictures_go_when_stated(folder: Path, name: str) -> None:
+@pytest.mark.parametrize("name", chosen(n for n in READABLE if n.lower().endswith((".mp4", ".mov", ".mkv"))))
+def test_last_pictures_go_when_stated(corpus_film: Callable[[str], Path], name: str) -> None:
     film = FILMS[name]
-    with av.open(str(folder / name)) as container:
+    with av.open(str(corpus_film(name))) as container:
         start = (container.start_time or 0) / av.time_base
         packets = [packet for packet in container.demux(container.streams.video[film.stream]) if packet.size]
     due = [packet for packet in packets if not packet.is_discard]
@@ -143,17 +145,17 @@ def test_last_pictures_go_when_stated(folder: Path, name: str) -> None:
     assert ends == pytest.approx(film.ends, abs=0.0021) or (film.at_least and ends > film.ends)
 
 
-@pytest.mark.parametrize("name", READABLE)
-def test_pictures_are_of_the_stated_size_and_turn(folder: Path, name: str) -> None:
-    film, found = FILMS[name], seen(folder / name)
+@pytest.mark.parametrize("name", chosen(READABLE))
+def test_pictures_are_of_the_stated_size_and_turn(corpus_film: Callable[[str], Path], name: str) -> None:
+    film, found = FILMS[name], seen(corpus_film(name))
     assert (found.stored_size, found.matrix) == (film.stored_size, film.matrix)
     across, down = round(found.stored_size[0] * found.pixel), found.stored_size[1]
     assert film.size == ((across, down) if film.matrix[0] else (down, across))
 
 
-@pytest.mark.parametrize("name", READABLE)
-def test_patches_have_the_stated_colours(folder: Path, name: str) -> None:
-    film, found = FILMS[name], seen(folder / name)
+@pytest.mark.parametrize("name", chosen(READABLE))
+def test_patches_have_the_stated_colours(corpus_film: Callable[[str], Path], name: str) -> None:
+    film, found = FILMS[name], seen(corpus_film(name))
     for place in (0, len(film.numbers) - 1):
         colours = {patch: colour_at(found.kept[place], patch) for patch in film.patches}
         apart = {
@@ -164,9 +166,9 @@ def test_patches_have_the_stated_colours(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in READABLE if FILMS[name].fields])
-def test_fields_are_woven_in_the_stated_order(folder: Path, name: str) -> None:
+def test_fields_are_woven_in_the_stated_order(corpus_film: Callable[[str], Path], name: str) -> None:
     """The bar below the row of blocks moves to the right: it is farther in the later field."""
-    picture = seen(folder / name).kept[FIELDS]
+    picture = seen(corpus_film(name)).kept[FIELDS]
     first = 2 * round(picture.shape[0] * 0.38)
     rows = picture[first : round(picture.shape[0] * 0.95)].min(axis=2).astype(int)
     top, bottom = (int(field.mean(axis=0).argmax()) for field in (rows[0::2], rows[1::2]))
@@ -174,19 +176,19 @@ def test_fields_are_woven_in_the_stated_order(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, film in FILMS.items() if film.verdict == "refuse"])
-def test_what_is_no_film_cannot_be_decoded(folder: Path, name: str) -> None:
+def test_what_is_no_film_cannot_be_decoded(corpus_film: Callable[[str], Path], name: str) -> None:
     try:
-        with av.open(str(folder / name)) as container:
+        with av.open(str(corpus_film(name))) as container:
             assert not container.streams.video
     except av.error.FFmpegError:
         pass
 
 
-@pytest.mark.parametrize("name", [name for name in READABLE if FILMS[name].stream == 0 and name not in NOT_BY_OPENCV])
-def test_opencv_shows_as_many_pictures(folder: Path, name: str) -> None:
+@pytest.mark.parametrize("name", chosen(n for n in READABLE if FILMS[n].stream == 0 and n not in NOT_BY_OPENCV))
+def test_opencv_shows_as_many_pictures(corpus_film: Callable[[str], Path], name: str) -> None:
     """A second decoder, of another build of FFmpeg; it takes the first of several streams."""
     film = FILMS[name]
-    capture = cv2.VideoCapture(str(folder / name), cv2.CAP_FFMPEG)
+    capture = cv2.VideoCapture(str(corpus_film(name)), cv2.CAP_FFMPEG)
     count = 0
     while capture.grab():
         count += 1

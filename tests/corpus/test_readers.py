@@ -1,6 +1,7 @@
 """Our readers show what a player shows of every film of the corpus, and nothing before its time."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -21,17 +22,9 @@ READ: Final = [n for n, film in FILMS.items() if film.verdict in ("read", "repai
 REFUSED: Final = [name for name in FILMS if name not in READ]
 
 
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All films of the corpus, by their names."""
-    made = tmp_path_factory.mktemp("read-films")
-    films.generate(made)
-    return made
-
-
 @pytest.mark.parametrize("name", READ)
-def test_facts_are_those_of_a_player(name: str, folder: Path) -> None:
-    film, facts = FILMS[name], probe(folder / name)
+def test_facts_are_those_of_a_player(name: str, corpus_film: Callable[[str], Path]) -> None:
+    film, facts = FILMS[name], probe(corpus_film(name))
     if film.times is not None and film.ends is not None:
         step_s = float(1 / facts.frame_rate) if facts.frame_rate else 0.04
         assert facts.duration_s == pytest.approx(film.ends, abs=max(0.05, 1.1 * step_s))
@@ -39,9 +32,9 @@ def test_facts_are_those_of_a_player(name: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_every_picture_is_read_at_its_time(name: str, folder: Path) -> None:
+def test_every_picture_is_read_at_its_time(name: str, corpus_film: Callable[[str], Path]) -> None:
     film = FILMS[name]
-    with open_video(folder / name) as source:
+    with open_video(corpus_film(name)) as source:
         seen = [(frame.pts_s, source.shown(frame.picture)) for frame in source.frames()]
         assert film.size is not None
         assert {picture.shape[1::-1] for _, picture in seen} == {source.look.shown_size}
@@ -66,12 +59,12 @@ def test_every_picture_is_read_at_its_time(name: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in READ if FILMS[name].times])
-def test_a_question_never_sees_what_comes_later(name: str, folder: Path) -> None:
+def test_a_question_never_sees_what_comes_later(name: str, corpus_film: Callable[[str], Path]) -> None:
     film = FILMS[name]
     assert film.times is not None
     assert film.ends is not None
     asked = sorted({round(film.ends * part / 9, 3) for part in range(10)} | {0.0, round(film.times[0] / 2, 3)})
-    for time_s, frame in zip(asked, frames_at(folder / name, asked), strict=True):
+    for time_s, frame in zip(asked, frames_at(corpus_film(name), asked), strict=True):
         assert frame.pts_s <= time_s + 1e-5
         number = read_number(frame.pixels)
         due = [number for number, at_s in zip(film.numbers, film.times, strict=True) if at_s <= time_s + ROUNDED_S]
@@ -83,7 +76,7 @@ def test_a_question_never_sees_what_comes_later(name: str, folder: Path) -> None
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_film_is_refused_in_words(name: str, folder: Path) -> None:
+def test_what_is_no_film_is_refused_in_words(name: str, corpus_film: Callable[[str], Path]) -> None:
     with pytest.raises(VideoError) as caught:
-        probe(folder / name)
+        probe(corpus_film(name))
     assert re.fullmatch(r"[ -~×…§é“”]{8,300}", str(caught.value))

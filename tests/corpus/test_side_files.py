@@ -7,7 +7,7 @@ import pytest
 
 from corpus import sidefiles
 from corpus.entry import SideFile
-from reeltalk.curate.sources import find_videos, passed_over, read_beside
+from reeltalk.curate.sources import find_videos, read_beside, skipped_files
 from reeltalk.curate.transcripts import SUFFIXES, speech_of
 from reeltalk.schema.record import VideoId
 
@@ -23,7 +23,7 @@ def beside(entry: SideFile, folder: Path) -> tuple[list[tuple[float, float, str]
     (folder / entry.name).write_bytes(entry.content)
     videos = [video for video in find_videos([folder])[0] if video.name == entry.film]
     read = read_beside(videos[0])
-    other = " ".join(passed_over([folder], [read.source]))
+    other = " ".join(skipped_files([folder], [read.source]))
     if read.transcript is None:
         return None, read.left_out, other
     rows, _ = speech_of(read.transcript, VideoId("v"), sidefiles.FILM_SECONDS)

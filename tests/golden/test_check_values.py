@@ -12,7 +12,7 @@ from reeltalk.judge.cogme import CogMEJudge
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.rating import read_rating, vdeval_compat
-from reeltalk.judge.single_answers import kept_references
+from reeltalk.judge.single_answers import frequent_references
 from reeltalk.judge.svbench_official import official_scores
 from reeltalk.judge.vdeval import VDEval
 from reeltalk.llm import Message, Reply
@@ -98,7 +98,7 @@ VALUES: list[tuple[str, Callable[[], Any], Any]] = [
     ("VDEval compat: '…= 2\\n'", lambda: vdeval_compat("So rating= 2\n"), 2),
     ("VDEval compat: '…=5'", lambda: vdeval_compat("So rating=5"), 5),
     ("VDEval fixed: '…=3.'", lambda: read_rating("So rating=3.").value, 3),
-    ("LAVE: b and c are dropped", lambda: kept_references(["a"] * 8 + ["b"] * 2 + ["c"]), ["a"] * 8),
+    ("LAVE: b and c are dropped", lambda: frequent_references(["a"] * 8 + ["b"] * 2 + ["c"]), ["a"] * 8),
     ("SVBench frames of 40.2 to 52.7 s", lambda: frames(40.2, 52.7), list(range(35, 54, 2))),
     ("SVBench frames of 0 to 12 s", lambda: frames(0, 12), list(range(2, 13, 2))),
     ("SVBench frames of 10 to 18.5 s", lambda: frames(10, 18.5), list(range(10, 20))),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 WRITE = Path(__file__).with_name("write.py")
-QUICK = ("film", "layouts", "review")
+QUICK = ("film", "layouts")
 """Parts that take a few seconds each."""
 
 
@@ -27,6 +27,6 @@ def test_a_quick_part_is_as_it_was(part: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("part", ["judging", "analysis", "vdact", "gates", "household", "demo"])
+@pytest.mark.parametrize("part", ["review", "judging", "analysis", "vdact", "gates", "household", "demo"])
 def test_a_long_part_is_as_it_was(part: str, shared: Path) -> None:
     assert differences(shared, part) == ""

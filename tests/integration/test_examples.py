@@ -8,7 +8,7 @@ import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -286,9 +286,17 @@ def test_tag_proposes_what_a_person_should_look_at(vdact: Path, capsys: pytest.C
 
 
 def test_review_and_release_a_constructed_benchmark(
-    household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    filmed_household: Path,
+    constructed_household: Path,
+    copy_of: Callable[..., Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    full: bool,
 ) -> None:
+    # A second call passes over what is done, and says of it what a first one does.
+    household = copy_of(filmed_household if full else constructed_household)
     example("construct", household)
+    assert re.search(r"^construct: .+ linkages, ", capsys.readouterr().out, re.MULTILINE)
     built = Benchmark.open(household)
     assert built.rows(CHAINS)
     assert built.rows(LINKAGES)
@@ -307,9 +315,8 @@ def test_demo_builds_a_household_of_any_size(tmp_path: Path, capsys: pytest.Capt
     assert len(list((tmp_path / "little" / "runs").glob("*/run.json"))) == 2
 
 
-def test_a_mini_is_trained_and_exported(filmed_household: Path, tmp_path: Path, full: bool) -> None:
-    if not full:
-        pytest.skip("full counts: make test-full")
+@pytest.mark.slow
+def test_a_mini_is_trained_and_exported(filmed_household: Path, tmp_path: Path) -> None:
     if find_spec("torch") is None:
         pytest.skip("training needs torch")
     said = example_alone("train_mini", filmed_household, tmp_path / "mini", 3, 0.0001)
@@ -329,16 +336,15 @@ def test_own_questions_become_a_benchmark(household: Path, tmp_path: Path, capsy
     assert len((tmp_path / "mine-questions.jsonl").read_text(encoding="utf-8").splitlines()) == 2
 
 
-SMALLER = {
-    "scenarios=12, houses=12, test_houses=6": "scenarios=7, houses=7, test_houses=6",
-    "max_duration_s=90": "min_duration_s=40, max_duration_s=60",
-}
-"""What the test films in place of what the notebook does: as many videos of the test split, and short ones."""
+VIDEOS_OF_NOTEBOOK = "scenarios=12, houses=12, test_houses=6"
+SHORT = ("max_duration_s=90", "min_duration_s=40, max_duration_s=60")
 
 
-def test_the_notebook_runs_from_top_to_bottom_and_shows_small_tables(tmp_path: Path) -> None:
+def test_the_notebook_runs_from_top_to_bottom_and_shows_small_tables(tmp_path: Path, full: bool) -> None:
     text = NOTEBOOK.read_text(encoding="utf-8")
-    for written, smaller in SMALLER.items():
+    # For the full counts as many videos of the test split as the notebook has: two tell no models apart.
+    videos = "scenarios=7, houses=7, test_houses=6" if full else "scenarios=3, houses=3, test_houses=2"
+    for written, smaller in ((VIDEOS_OF_NOTEBOOK, videos), SHORT):
         assert text.count(written) == 1
         text = text.replace(written, smaller)
     notebook = tmp_path / NOTEBOOK.name
@@ -356,8 +362,8 @@ def test_the_notebook_runs_from_top_to_bottom_and_shows_small_tables(tmp_path: P
     *_, run, comparison, board = tables
     assert "Typed answers" in run
     assert ">blind − oracle</td>" in comparison
-    assert "oracle is better" in comparison
-    assert re.search(r">oracle</td><td>\d+\.\d+ \[", board)
+    assert "oracle is better" in comparison or not full
+    assert re.search(r">oracle</td><td>\d+\.\d+" + (r" \[" if full else ""), board)
     assert shown[-1]["text"].endswith("index.html')")
 
 

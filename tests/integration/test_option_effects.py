@@ -19,9 +19,9 @@ from scripted_server import Body, Server, count_images, serve
 
 from reeltalk.cli import run
 from reeltalk.evaluation.model_options import (
-    KINDS_OF,
+    KINDS_BY_COMMAND,
     OPTIONS,
-    OPTIONS_OF,
+    OPTIONS_BY_COMMAND,
     UNSIGNED,
     ModelCommand,
     ModelKind,
@@ -63,7 +63,7 @@ BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "image_tokens": ("--max-tokens", "80000"),
 }
 """Limits that an option is counted against. They are given with the option and without it."""
-ON: Final = KINDS_OF["evaluate"]
+ON: Final = KINDS_BY_COMMAND["evaluate"]
 OWN: Final = """
 class Eyes:
     name = "eyes"
@@ -203,7 +203,7 @@ def test_other_commands_refuse_an_option_without_effect(
 ) -> None:
     start = ["chat", str(places.film)] if command == "chat" else ["proactive", "run", str(places.benchmark)]
     names = {**{kind: given[0] for kind, given in places.models.items()}, "floor": "always:5"}
-    for kind, option in itertools.product(KINDS_OF[command], OPTIONS_OF[command]):
+    for kind, option in itertools.product(KINDS_BY_COMMAND[command], OPTIONS_BY_COMMAND[command]):
         if kind in kinds_of_option(option, command):
             continue
         polled = command == "proactive" and kind in ("server", "provider", "transformers")

@@ -15,7 +15,7 @@ from reeltalk.errors import InputError
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import DialogueId, VideoId
-from reeltalk.schema.texts import text_problem, twins
+from reeltalk.schema.texts import equal_names, text_problem
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.validate import validate
@@ -218,7 +218,7 @@ TWINS = [("film", "Film"), ("café", "cafe\u0301"), ("Straße", "STRASSE"), ("�
 def test_names_that_look_alike_are_refused(
     tmp_path: Path, one: str, other: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert twins([one, other, "else"]) == [(one, other)]
+    assert equal_names([one, other, "else"]) == [(one, other)]
     source = tmp_path / "in"
     source.mkdir()
     for name in (one, other):

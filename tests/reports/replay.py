@@ -3,7 +3,9 @@
 `report.toml` states all of it; a key that is not known here is refused.
 """
 
+import contextlib
 import importlib
+import io
 import json
 import shlex
 import time
@@ -17,7 +19,6 @@ from typing import Any, Final, Literal
 import cv2
 import numpy as np
 import pytest
-from launched_runs import Launcher
 from pixel_server import pictures_of
 from pydantic import BaseModel, ConfigDict
 from scripted_server import Answer, Body, Script, completion, serve, times_in, words
@@ -25,10 +26,11 @@ from scripted_server import Answer, Body, Script, completion, serve, times_in, w
 from corpus import films
 from corpus.filming import Sound, Video, even, lasting, write
 from corpus.pattern import read_number
+from reeltalk.cli import run
 from reports.looking import film_scenes
 
 FOLDER: Final = Path(__file__).parent
-COMMAND_S: Final = 120.0
+ENVIRONMENT: Final = {"OPENAI_API_KEY": "none", "COLUMNS": "200", "NO_COLOR": "1"}
 NONE: Final = "<none>"
 
 
@@ -179,7 +181,7 @@ def folders() -> Iterator[Path]:
     return (path.parent for path in sorted(FOLDER.glob("*/report.toml")))
 
 
-def replay(report: Report, folder: Path, runs: Launcher) -> None:
+def replay(report: Report, folder: Path) -> None:
     """Run a report in an empty folder, and compare.
 
     Raises:
@@ -188,12 +190,12 @@ def replay(report: Report, folder: Path, runs: Launcher) -> None:
     make_input(report, folder)
     if not report.replies:
         for step in report.steps:
-            check_step(step, folder, runs, "")
+            check_step(step, folder, "")
     else:
         came_s: list[float] = []
         with serve(script(report.replies, came_s)) as server:
             for step in report.steps:
-                check_step(step, folder, runs, server.base_url)
+                check_step(step, folder, server.base_url)
             for asked in report.asked:
                 check_asked(asked, server.requests, came_s)
     for call in report.calls:
@@ -291,16 +293,21 @@ def count_pictures(body: Body) -> int:
     return sum(len(pictures_of(message)) for message in body["messages"])
 
 
-def check_step(step: Step, folder: Path, runs: Launcher, url: str) -> None:
-    done = runs.completed(
-        *shlex.split(step.run.replace("{server}", url)),
-        cwd=folder,
-        environment={"OPENAI_API_KEY": "none", "COLUMNS": "200", "NO_COLOR": "1"},
-        timeout=COMMAND_S,
-    )
-    said = f"{done.stdout}\n{done.stderr}"
+def check_step(step: Step, folder: Path, url: str) -> None:
+    """Run a command in this process, where the servers that decode films are shared by all reports."""
+    printed, told = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(told),
+    ):
+        for variable, value in ENVIRONMENT.items():
+            patch.setenv(variable, value)
+        code = run(shlex.split(step.run.replace("{server}", url)))
+    said = f"{printed.getvalue()}\n{told.getvalue()}"
     codes = (step.code,) if isinstance(step.code, int) else step.code
-    assert done.returncode in codes, said
+    assert code in codes, said
     plain = " ".join(said.split())
     for text in step.says:
         assert text in plain, said

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from launched_runs import Launcher
 from reliability_page import Reliability
 
 from reports.replay import folders, read_report, replay
@@ -13,7 +12,7 @@ FOLDERS = {folder.name: folder for folder in folders()}
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_the_right_value_comes_out(
-    name: str, tmp_path: Path, runs: Launcher, reliability: Reliability, full: bool, request: pytest.FixtureRequest
+    name: str, tmp_path: Path, reliability: Reliability, full: bool, request: pytest.FixtureRequest
 ) -> None:
     report = read_report(FOLDERS[name])
     if report.full and not full:
@@ -23,7 +22,7 @@ def test_the_right_value_comes_out(
     tally = reliability("replays", "public reports of faults of other programs", "not the right value")
     tally.tried = 1
     try:
-        replay(report, tmp_path, runs)
+        replay(report, tmp_path)
     except AssertionError:
         tally.failed = 1
         raise

@@ -75,6 +75,9 @@ def test_a_metric_that_cannot_run_is_unscored_with_its_reason(
     captured = capsys.readouterr()
     assert "meteor is not scored: METEOR 1.5 needs Java" in captured.err
     assert "not scored" in captured.out
+    arguments[3] = "meteor"
+    assert run(["score", str(samples / "vdact" / "results" / "careful-8f.json"), *arguments, "--overwrite"]) == 1
+    assert "warning: no metric could be scored" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

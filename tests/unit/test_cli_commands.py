@@ -7,7 +7,7 @@ import pytest
 from cyclopts import App, Argument
 
 from reeltalk.cli import app, run
-from reeltalk.cli.commands import EXAMPLE, GROUPS, ORDER, command_names
+from reeltalk.cli.commands import COMMAND_ORDER, EXAMPLE_PREFIX, GROUPS, command_names
 
 MOST_COMMANDS = 46
 UNNAMED = {"", "Options", "Parameters"}
@@ -50,8 +50,8 @@ def test_help_ends_with_an_example(words: tuple[str, ...], capsys: pytest.Captur
     assert run([*words, "--help"]) == 0
     out = capsys.readouterr().out
     last = out[out.rindex("╯") :]
-    assert last.strip("╯ \n").startswith(f"{EXAMPLE}reeltalk {words[0]}"), last
-    assert out.count(EXAMPLE) == 1
+    assert last.strip("╯ \n").startswith(f"{EXAMPLE_PREFIX}reeltalk {words[0]}"), last
+    assert out.count(EXAMPLE_PREFIX) == 1
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_help_shows_the_groups_and_their_commands_in_the_order_of_use(capsys: py
     out = capsys.readouterr().out
     titles = [out.index(f"─ {title} ─") for title in GROUPS]
     assert titles == sorted(titles)
-    places = [out.index(f"│ {name} ") for name in ORDER]
+    places = [out.index(f"│ {name} ") for name in COMMAND_ORDER]
     assert places == sorted(places)
 
 

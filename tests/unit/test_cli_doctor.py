@@ -47,11 +47,12 @@ def test_the_machine_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_packages_that_lack_or_differ_are_told_from_what_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
-    needs = ["numpy<1", "pydantic", 'no-such-package; extra == "wandb"']
+    needs = ["numpy<1", "pydantic", 'no-such-package; extra == "wandb"', 'reeltalk[wandb]; extra == "own"']
     monkeypatch.setattr("importlib.metadata.requires", lambda _: needs)
     found = {check.subject: check for check in doctor._packages()}
     assert (found["reeltalk"].status, found["reeltalk[wandb]"].status) == ("problem", "optional")
     assert found["reeltalk"].found.startswith("numpy is ")
+    assert found["reeltalk[own]"].found == "no-such-package is not installed"
     assert found["reeltalk[wandb]"].advice == "pip install --upgrade 'reeltalk[wandb]'"
 
 

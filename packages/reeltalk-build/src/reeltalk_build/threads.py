@@ -13,7 +13,7 @@ def map_threads(function: Callable[[T], R], items: Iterable[T], threads: int) ->
 
     If a call raises, no further call begins. Running calls are waited for and their results are yielded; then the
     error is raised. If you close the iterator, no further call begins and running calls are waited for; on Ctrl-C they
-    are not, and whoever gave them what they wait for, such as a model, ends them by closing it.
+    are not, and closing what they wait for, such as a model, ends them.
 
     Args:
         function: The function to call. It must be safe to call in several threads.

@@ -14,14 +14,14 @@ from invented_clips import STORIES, tell_clips
 from scripted_server import Body, Server, serve, words
 
 from reeltalk.cli import run
-from reeltalk.metrics.judge_rates import CHANCE, FLOOR, JudgeRate, Pairs, judge_rates
+from reeltalk.metrics.judge_rates import CHANCE_LEVEL, LEAST_REFUSED, JudgeRate, Pairs, judge_rates
 from reeltalk.metrics.turn_checks import benchmark_quality, quality_card, quality_sentences
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import VERIFIED, GateOutcome
 from reeltalk.schema.record import ChainId, ClipId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES
-from reeltalk_build.construct.canaries import EACH, KINDS, READ_AGAIN, draw_canaries
+from reeltalk_build.construct.canaries import KINDS, PER_KIND, READ_AGAIN, draw_canaries
 
 CLIPS = 12
 """In two videos."""
@@ -69,6 +69,8 @@ JUDGES: Mapping[str, Callable[[Check, str], None]] = {
     "truthful": lambda check, turn: None,
     "distracted": _overlook_some,
 }
+RARE = ("no-man", "constant", "coin-flip")
+"""Judges that are stopped as the yes-man is, for another reason (`test_what_a_judge_is_stopped_for`)."""
 
 
 def replies(cast: Cast) -> Callable[[Body], str]:
@@ -94,9 +96,36 @@ def construct(folder: Path, server: Server, *judges: str, steps: tuple[str, ...]
     return run([*command, *(word for step in steps for word in ("--steps", step)), "--connections", "4"])
 
 
-@pytest.mark.parametrize("judge", ["yes-man", "no-man", "constant", "coin-flip", "lazy", "truthful"])
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Chains that a truthful judge has checked, and no other."""
+    folder = tmp_path_factory.mktemp("alone") / "told"
+    tell_clips(folder, CLIPS)
+    with serve(replies(Cast())) as server:
+        assert construct(folder, server, "truthful") == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def every_step(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Chains, scenes and dialogues that a truthful judge has checked; a second run has asked nothing."""
+    folder = tmp_path_factory.mktemp("steps") / "told"
+    tell_clips(folder, CLIPS)
+    steps = ("chains", "scenes", "dialogues")
+    with serve(replies(Cast())) as server:
+        assert construct(folder, server, "truthful", steps=steps) == 0
+        asked = server.count
+        assert construct(folder, server, "truthful", steps=steps) == 0
+        assert server.count == asked
+    return folder
+
+
+@pytest.mark.parametrize(
+    "judge",
+    ["yes-man", "lazy", "truthful", *(pytest.param(judge, marks=pytest.mark.slow) for judge in RARE)],
+)
 def test_a_judge_that_does_not_look_stops_the_step(
-    judge: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    judge: str, alone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "told"
     tell_clips(folder, CLIPS)
@@ -108,7 +137,7 @@ def test_a_judge_that_does_not_look_stops_the_step(
             (rate,) = judge_rates(Benchmark.open(folder).read(GATES))
             assert rate.pairs.detected.share == 1.0
             assert rate.pairs.alarms.share == 0.0
-            assert rate.pairs.count == EACH * len(KINDS)
+            assert rate.pairs.count == PER_KIND * len(KINDS)
             assert re.search(r"The judge truthful, turns of chains: it refused 100 % \(\d+ to 100 %; ", said.out)
             return
         assert code == 1
@@ -120,25 +149,13 @@ def test_a_judge_that_does_not_look_stops_the_step(
         asked = server.count
         # The same command with another judge asks the writer for nothing a second time.
         assert construct(folder, server, "truthful") == 0
-    alone = tmp_path / "alone"
-    tell_clips(alone, CLIPS)
-    with serve(replies(Cast())) as server:
-        assert construct(alone, server, "truthful") == 0
-        assert asked > 0
+    assert asked > 0
     assert (folder / "chains.jsonl").read_bytes() == (alone / "chains.jsonl").read_bytes()
     assert (folder / "gates.jsonl").read_bytes() == (alone / "gates.jsonl").read_bytes()
 
 
-def test_rates_stand_beside_what_passed_in_every_step(tmp_path: Path) -> None:
-    folder = tmp_path / "told"
-    tell_clips(folder, CLIPS)
-    steps = ("chains", "scenes", "dialogues")
-    with serve(replies(Cast())) as server:
-        assert construct(folder, server, "truthful", steps=steps) == 0
-        asked = server.count
-        assert construct(folder, server, "truthful", steps=steps) == 0
-        assert server.count == asked
-    quality = benchmark_quality(Benchmark.open(folder))
+def test_rates_stand_beside_what_passed_in_every_step(every_step: Path) -> None:
+    quality = benchmark_quality(Benchmark.open(every_step))
     assert [(rate.step, rate.problem) for rate in quality.rates] == [("chains", None), ("dialogues", None)]
     card = "\n".join(quality_card(quality))
     for rate in quality.rates:
@@ -175,19 +192,15 @@ def test_two_judges_vote_by_what_they_notice(tmp_path: Path) -> None:
     assert split
 
 
-def test_canaries_follow_the_seed_and_are_few(tmp_path: Path) -> None:
-    folder = tmp_path / "told"
-    tell_clips(folder, CLIPS)
-    with serve(replies(Cast())) as server:
-        assert construct(folder, server, "truthful", steps=("chains", "scenes", "dialogues")) == 0
-    benchmark = Benchmark.open(folder)
+def test_canaries_follow_the_seed_and_are_few(every_step: Path) -> None:
+    benchmark = Benchmark.open(every_step)
     chains: list[QAChain | Dialogue] = [*islice(benchmark.read(CHAINS), READ_AGAIN)]
     dialogues: list[QAChain | Dialogue] = [*islice(benchmark.read(DIALOGUES), READ_AGAIN)]
     for units in (chains, dialogues):
         drawn, again, other = (list(draw_canaries(units, seed, "en")) for seed in (17, 17, 18))
         assert drawn == again != other
         kinds = [kind for _, changed in drawn for kind in changed.values()]
-        assert all(kinds.count(kind) <= 2 * EACH for kind in KINDS)
+        assert all(kinds.count(kind) <= 2 * PER_KIND for kind in KINDS)
         assert {"other_answer", "neighbour_question", "gibberish"} <= set(kinds)
         for unit, (copy, changed) in zip(units, drawn, strict=True):
             differ = {n for n, turn in enumerate(unit.turns) if copy.turns[n] != turn}
@@ -201,12 +214,12 @@ def test_canaries_follow_the_seed_and_are_few(tmp_path: Path) -> None:
         (Pairs(missed=18), "everything"),
         (Pairs(both=18), "everything"),
         (Pairs(missed=9, both=9), "the same"),
-        (Pairs(told=5, missed=4, both=4, turned=5), "coin"),
-        (Pairs(told=7, missed=11), f"{FLOOR:.0%}"),
-        (Pairs(told=4, missed=1, both=12, turned=1), "coin"),
-        (Pairs(told=16, missed=2), None),
+        (Pairs(caught=5, missed=4, both=4, turned=5), "coin"),
+        (Pairs(caught=7, missed=11), f"{LEAST_REFUSED:.0%}"),
+        (Pairs(caught=4, missed=1, both=12, turned=1), "coin"),
+        (Pairs(caught=16, missed=2), None),
         # A careless writer: most originals are wrong too, and what its judge says of the others still tells.
-        (Pairs(told=7, missed=1, both=10), None),
+        (Pairs(caught=7, missed=1, both=10), None),
         (Pairs(missed=5), None),
     ],
 )
@@ -221,26 +234,25 @@ def test_a_coin_passes_less_often_than_is_said() -> None:
     passing = 0.0
     for discordant in range(19):
         for told in range(discordant + 1):
-            pairs = Pairs(told=told, turned=discordant - told, missed=18 - discordant)
+            pairs = Pairs(caught=told, turned=discordant - told, missed=18 - discordant)
             if JudgeRate("chains", "coin", {"x": pairs}).problem is None:
                 passing += comb(18, discordant) * comb(discordant, told) / 2**discordant / 2**18
-    assert passing <= CHANCE
+    assert passing <= CHANCE_LEVEL
 
 
-def test_a_run_that_was_stopped_while_judges_were_judged_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    for folder in (whole, stopped):
-        tell_clips(folder, CLIPS)
-    with serve(replies(Cast())) as server:
-        assert construct(whole, server, "truthful") == 0
+def test_a_run_that_was_stopped_while_judges_were_judged_goes_on_to_the_same_bytes(
+    alone: Path, tmp_path: Path, full: bool
+) -> None:
+    stopped = tmp_path / "stopped"
+    tell_clips(stopped, CLIPS)
     with serve(replies(Cast())) as server:
         base = ["construct", str(stopped), "--writer", "writer", "--base-url", server.base_url, "--sees", "text"]
         base += ["--judge", "truthful", "--steps", "chains", "--connections", "4"]
-        for most in (9, 20, 33, 45):
+        for most in (9, 20, 33, 45) if full else (20, 45):
             assert run([*base, "--max-calls", str(most)]) == 2
         assert run(base) == 0
     for name in ("chains.jsonl", "gates.jsonl"):
-        assert (stopped / name).read_bytes() == (whole / name).read_bytes()
+        assert (stopped / name).read_bytes() == (alone / name).read_bytes()
 
 
 def test_canaries_are_drawn_in_chinese_too() -> None:

@@ -27,13 +27,13 @@ from reeltalk_household.questions.balancing import AnswerCounts
 from reeltalk_household.writer.graph_writer import GraphWriter
 
 TWO_STEPS: Final = ("--steps", "chains", "--steps", "linkages")
-BLOCKS: Final = 4
+BLOCKS: Final = 3
 
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As many videos with graphs as there are blocks."""
-    return told(tmp_path_factory.mktemp("films") / "b", BLOCKS, 7, 2).path
+    return told(tmp_path_factory.mktemp("films") / "b", BLOCKS, 7, 2, is_short=True).path
 
 
 @pytest.fixture(scope="module")

@@ -56,6 +56,8 @@ FAMILIES: Mapping[str, Callable[[int, int], int]] = {
     "gemini-2.0-flash": gemini_tiles,
 }
 """How the makers document what a picture counts, written without a look at ours."""
+OFTEN = ("gpt-4o",)
+"""Tried in `make test`; `test_picture_tokens` compares each family's rule with ours."""
 
 
 def counting(body: Body) -> Body:
@@ -76,7 +78,9 @@ def counting(body: Body) -> Body:
     return answer | {"usage": {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}}
 
 
-@pytest.mark.parametrize("model", FAMILIES)
+@pytest.mark.parametrize(
+    "model", [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in FAMILIES]
+)
 def test_after_ten_replies_the_forecast_is_near_what_the_family_counts(
     filmed_household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, full: bool
 ) -> None:

@@ -29,7 +29,7 @@ from reeltalk_build.construct.retries import FIRST
 from reeltalk_build.construct.settings import AskSettings
 
 WRITTEN = ("chains", "linkages", "rewrites", "paths", "scenes", "dialogues", "gates")
-FRAMES = "16"
+FRAMES = "4"
 """Of a clip, for the model to see."""
 CONNECTIONS = AskSettings().connections
 

@@ -14,13 +14,20 @@ from typing import Any, Final, Literal
 
 import pytest
 import scripted_vision
+from page_world import World
 from places import ROOT
 from scripted_server import Body, Server, serve
 
 from reeltalk.cli import run
 from reeltalk.store.benchmark import Benchmark
 from reeltalk_build.cli.projects import command_of
-from reeltalk_build.construct.writer_options import CHECKED, ONLY_WITH, WRITER_OPTIONS, WRITERS, WriterKind
+from reeltalk_build.construct.writer_options import (
+    CHECKING_OPTIONS,
+    NEEDED_OPTIONS,
+    WRITER_OPTIONS,
+    WRITERS,
+    WriterKind,
+)
 
 # inspect_ai 0.3.285 calls tenacity 9.2 the old way.
 pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
@@ -146,19 +153,19 @@ class Nothing:
 class Places:
     filmed: Path
     chained: Path
-    """The same with chains of the graph."""
+    """The same with chains of the graph, in full counts."""
     words: Mapping[str, str]
     """Paths and addresses by the word that stands for them."""
     servers: tuple[Server, Server]
 
 
 @pytest.fixture(scope="module")
-def folder(filmed_video: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(world: World, full: bool, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("constructing")
     for name in ("filmed", "chained"):
-        shutil.copytree(filmed_video, folder / name)
-        assert run(["construct", str(folder / name), "--steps", "objects", "--workers", "1"]) == 0
-    assert run(["construct", str(folder / "chained"), "--steps", "chains", "--workers", "1"]) == 0
+        shutil.copytree(world.made("sighted-video"), folder / name)
+    if full:
+        assert run(["construct", str(folder / "chained"), "--steps", "chains", "--workers", "1"]) == 0
     (folder / "own.py").write_text(OWN, encoding="utf-8")
     for name in ("chain", "probe"):
         assert run(["prompts", f"construct/en/{name}", "--out", str(folder / f"own-{name}")]) == 0
@@ -259,8 +266,8 @@ def test_every_option_is_tried_here_or_elsewhere() -> None:
     known = {option.key for option in command_of(("construct",)).options}
     assert {*VALUES, *ELSEWHERE} == known
     assert set(WRITER_OPTIONS) <= known
-    assert known >= CHECKED
-    assert set(ONLY_WITH) <= known
+    assert known >= CHECKING_OPTIONS
+    assert set(NEEDED_OPTIONS) <= known
     for option, file in ELSEWHERE.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         assert option in text or f"--{option.replace('_', '-')}" in text, option
@@ -302,7 +309,7 @@ def test_an_option_has_an_effect(
     assert found in ("recorded", "effect"), f"--{option} is accepted and has no effect on {kind}"
 
 
-@pytest.mark.parametrize("option", sorted(CHECKED - ELSEWHERE.keys()))
+@pytest.mark.parametrize("option", sorted(CHECKING_OPTIONS - ELSEWHERE.keys()))
 def test_an_option_has_an_effect_on_models_that_check_what_the_graph_writes(
     option: str,
     request: pytest.FixtureRequest,

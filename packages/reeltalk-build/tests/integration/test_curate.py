@@ -37,6 +37,7 @@ WIDE = [
     "--min-flow-px",
     "0.01",
 ]
+CUT = Recomposed("curated.mp4", 640, 360, 12)
 TABLES = ("videos", "screenings", "shots", "frames", "clips", "rejected")
 
 
@@ -67,7 +68,7 @@ def raw(clips: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Pat
     shutil.copy(clips["demo"], folder / "demo copy.mp4")
     shutil.copy(clips["bikes"], folder / "bikes.mp4")
     shutil.copy(resized(clips["bikes"], "bikes-small.avi", 320, 136, 200), folder / "small.avi")
-    shutil.copy(Recomposed("shots720.mp4", 1280, 720, 12).make()[0], folder / "shots.mp4")
+    shutil.copy(CUT.make()[0], folder / "shots.mp4")
     shutil.copy(Numbered("h264-turned.mp4", rotation_deg=90).make()[0], folder / "phone.mp4")
     (folder / "torn.mp4").write_bytes((folder / "demo.mp4").read_bytes()[:5000])
     (folder / "text.mp4").write_text("no video")
@@ -157,7 +158,7 @@ def test_shots_tile_the_video_and_clips_lie_inside(made: Benchmark) -> None:
             assert clip.file is not None
             assert made.media.has(clip.file.sha256)
     known = [round(shot.interval.start_s * 30) for shot in made.read(SHOTS) if shot.video_id == "shots"]
-    assert known == [0, *Recomposed("shots720.mp4", 1280, 720, 12).make()[1]]
+    assert known == [0, *CUT.make()[1]]
 
 
 def test_key_frames_are_sharp_and_unlike_the_one_before(made: Benchmark) -> None:
@@ -310,9 +311,11 @@ def test_a_benchmark_that_others_wrote_is_left_alone(
 
 def test_splits_are_drawn_by_group_and_do_not_depend_on_the_rest(raw: Path, tmp_path: Path) -> None:
     splits = []
-    for name, inputs in (("one", [raw]), ("two", [raw / "shots.mp4", raw / "phone.mp4"])):
+    few = ("shots.mp4", "phone.mp4")
+    for name, files in (("one", (*few, "small.avi")), ("two", few)):
+        inputs = [raw / file for file in files]
         arguments = [*map(str, inputs), "--into", str(tmp_path / name), *WIDE, "--splits", "train=0.5,test=0.5"]
-        assert run(["curate", *arguments]) == (1 if name == "one" else 0), "one has videos that cannot be read"
+        assert run(["curate", *arguments]) == 0
         splits.append({str(v.id): v.split for v in Benchmark.open(tmp_path / name).read(VIDEOS)})
     assert splits[0]["shots"] == splits[1]["shots"]
     assert splits[0]["phone"] == splits[1]["phone"]
@@ -332,7 +335,7 @@ def test_kills_leave_the_tables_of_an_unbroken_run(raw: Path, tmp_path: Path, re
         "SIGKILL of `reeltalk curate`",
         "a byte differs from an unbroken run, or a benchmark that does not open",
     )
-    kills, rounds, due = 0, 0, reliability.count(4, full=50, release=50)
+    kills, rounds, due = 0, 0, reliability.count(2, full=50, release=50)
     with launcher() as runs:
         # The first run of all takes longer.
         for name in ("first", "whole"):

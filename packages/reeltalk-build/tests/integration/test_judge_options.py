@@ -17,7 +17,7 @@ from places import ROOT
 from scripted_server import Body, Server, serve
 
 from reeltalk.cli import run
-from reeltalk.evaluation.model_options import KINDS_OF, OPTIONS_OF, UNSIGNED, ModelKind, kinds_of_option
+from reeltalk.evaluation.model_options import KINDS_BY_COMMAND, OPTIONS_BY_COMMAND, UNSIGNED, ModelKind, kinds_of_option
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, QAChain, Turn
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
@@ -98,7 +98,7 @@ BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
 """What an option is about, or is counted against. It is given with the option and without it."""
 QUICK: Final = ("judge_max_reply_tokens", "prompts", "judge_history", "metrics", "limit")
 """Options whose effect is tried without the full counts too."""
-KINDS: Final = KINDS_OF["judge"]
+KINDS: Final = KINDS_BY_COMMAND["judge"]
 
 
 @dataclass(frozen=True)
@@ -237,14 +237,14 @@ def all_options() -> list[str]:
 
 def test_every_option_is_tried_here_or_elsewhere() -> None:
     assert sorted({*VALUES, *ELSEWHERE, *NEEDED}) == sorted(all_options())
-    assert set(OPTIONS_OF["judge"]) <= set(all_options())
+    assert set(OPTIONS_BY_COMMAND["judge"]) <= set(all_options())
     for option, file in ELSEWHERE.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         assert option in text or f"--{option.replace('_', '-')}" in text, option
 
 
 def takes(option: str, kind: ModelKind) -> bool:
-    return option not in OPTIONS_OF["judge"] or kind in kinds_of_option(option, "judge")
+    return option not in OPTIONS_BY_COMMAND["judge"] or kind in kinds_of_option(option, "judge")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -279,7 +279,7 @@ def test_an_option_has_an_effect(
         pytest.skip("full counts: make test-full")
     found = effect_of(option, kind, request.getfixturevalue("places"), tmp_path, capsys)
     assert found is not None, f"--{option} is accepted and has no effect where the judge is a {kind}"
-    if option in OPTIONS_OF["judge"]:
+    if option in OPTIONS_BY_COMMAND["judge"]:
         assert found == ("effect" if option in UNSIGNED else "signed")
     else:
         assert found in ("signed", "effect")

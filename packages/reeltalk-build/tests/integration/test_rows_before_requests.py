@@ -11,7 +11,7 @@ from reliability_page import Reliability
 from scripted_server import serve
 
 from reeltalk.cli import run
-from reeltalk.store.tables import PLAYED, TABLES
+from reeltalk.store.tables import PLAYED_TABLES, TABLES
 
 Command = Callable[[Path, Path, str, Path], list[object]]
 """Takes a benchmark, a run of it, an address and a folder for results."""
@@ -71,7 +71,7 @@ def test_a_damaged_row_at_the_end_of_any_table_stops_a_command_before_its_first_
         "tables with a damaged last row, read by commands that ask models",
         "a request is sent, the command goes on, or the row is not named",
     )
-    tables = [*TABLES.values()] if name in WRITES else PLAYED
+    tables = [*TABLES.values()] if name in WRITES else PLAYED_TABLES
     files = [table.file_name for table in tables if (constructed_household / table.file_name).is_file()]
     assert len(files) >= 5
     files = files if full else files[len(name) % 3 :: 3]

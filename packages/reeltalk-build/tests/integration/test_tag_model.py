@@ -154,7 +154,7 @@ def test_a_server_that_gives_up_is_told_and_the_next_run_goes_on(
 
     tables = (bench / "dialogues.jsonl").read_bytes()
     with serve(failing) as server:
-        assert tag(bench, server.base_url, "--connections", "1", "--give-up-after-s", "2") == 2
+        assert tag(bench, server.base_url, "--connections", "1", "--give-up-after-s", "0.1") == 2
     told = capsys.readouterr().err
     assert "out of memory" in told
     assert (bench / "dialogues.jsonl").read_bytes() == tables

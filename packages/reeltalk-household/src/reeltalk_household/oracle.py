@@ -28,13 +28,13 @@ from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.asking import stories
 from reeltalk_household.questions.checking import Checker, checks, linked_checks
 from reeltalk_household.questions.linked import linked_questions, scene_questions
-from reeltalk_household.questions.question import Question, act_phrase, told_clause
+from reeltalk_household.questions.question import Question, act_phrase, present_clause
 from reeltalk_household.questions.questions import questions
 from reeltalk_household.questions.wording import fill_form, form_of, forms_of
 
-SEEDS: Final = 64
+SEEDS_TRIED: Final = 64
 """Seeds that are tried to find a question whose subject was chosen by a seed, as an object that is not there."""
-DRAWN: Final = frozenset(
+SEEDED_KINDS: Final = frozenset(
     {
         "acts", "order", "times", "never_handled", "opinion", "common_sense", "could_take",
     }
@@ -42,11 +42,11 @@ DRAWN: Final = frozenset(
 """Kinds of questions whose subject a seed chooses."""
 EVERYTHING: Final = (0.25, 0.75)
 """Seeds for which all is chosen that a seed may choose, with the one decision or the other where there are two."""
-PREMISES: Final = frozenset({"premise", "premise_act", "premise_by", "premise_towards", "premise_towards_by"})
+PREMISE_KINDS: Final = frozenset({"premise", "premise_act", "premise_by", "premise_towards", "premise_towards_by"})
 """Kinds of turns that take for granted what does not happen."""
-UNTOLD: Final = frozenset({"sound"})
+UNKNOWN_KINDS: Final = frozenset({"sound"})
 """Kinds of turns that ask for what no graph holds."""
-NOT_HELD: Final = "the graphs do not hold what is asked for"
+NOT_IN_GRAPHS: Final = "the graphs do not hold what is asked for"
 SAME_TIME_S: Final = 1e-3
 
 
@@ -63,6 +63,9 @@ class KnownVideo:
 class OraclePlayer:
     """Answers from graphs."""
 
+    sees_frames = False
+    name = "oracle"
+
     def __init__(self, videos: Mapping[str, KnownVideo]) -> None:
         self._videos = videos
         self._parts: dict[tuple[str, ...], _Part] = {}
@@ -78,16 +81,8 @@ class OraclePlayer:
         return cls({video.id: KnownVideo(tuple(clips), texts) for video, clips, texts in stories(benchmark) if clips})
 
     @property
-    def name(self) -> str:
-        return "oracle"
-
-    @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         return (("oracle", "graph"),)
-
-    @property
-    def sees_frames(self) -> bool:
-        return False
 
     def knows(self, script: Script) -> object:
         """All data except the questions that it reads for a script: graphs, clips, and the facts that turns ask for."""
@@ -115,16 +110,16 @@ class OraclePlayer:
             # Only the stories of the last video are kept: a store needs memory, and videos are played in turn.
             self._parts, self._of = {}, seen.video_id
         extra = seen.step.turn.extra
-        if extra.get("kind") in UNTOLD:
+        if extra.get("kind") in UNKNOWN_KINDS:
             return Response(text="The video does not tell that.")
         parts = self._candidates(known, seen.step.clips)
-        if extra.get("kind") in PREMISES and isinstance(extra.get("params"), dict):
+        if extra.get("kind") in PREMISE_KINDS and isinstance(extra.get("params"), dict):
             denied = next(parts).deny(str(extra["kind"]), extra["params"])
-            return Response(text=denied, reason=None if denied else NOT_HELD)
+            return Response(text=denied, reason=None if denied else NOT_IN_GRAPHS)
         found = next((found for part in parts if (found := part.find(seen)) is not None), None)
         if found is not None:
             return Response(text=_in_words(found, seen.options))
-        return Response(text=None, reason=NOT_HELD)
+        return Response(text=None, reason=NOT_IN_GRAPHS)
 
     def _candidates(self, known: KnownVideo, clips: Sequence[Interval]) -> Iterator["_Part"]:
         """The parts of a video that a turn may be about: the film up to the end of its clips, its clips, the whole."""
@@ -194,7 +189,7 @@ class _Part:
         extra = seen.step.turn.extra
         kind, params = extra.get("kind"), extra.get("params")
         told = isinstance(kind, str) and isinstance(params, dict)
-        for seed in (0, *EVERYTHING, *range(1, SEEDS)) if told and kind in DRAWN else (0,):
+        for seed in (0, *EVERYTHING, *range(1, SEEDS_TRIED)) if told and kind in SEEDED_KINDS else (0,):
             fitting = [
                 question
                 for question in self._pool(seed)
@@ -221,7 +216,7 @@ class _Part:
         wrong = replace(nearest, agent=agent, action=str(action), main=main, targets=targets, speech_act=None)
         does, do = (act_phrase(wrong, story, form) for form in ("does", "do"))
         denied = f"nobody {does}" if agent is None else f"{story.called.get(agent, agent)} does not {do}"
-        return f"That does not happen in the video: {denied}. Instead, {told_clause(nearest, story)}."
+        return f"That does not happen in the video: {denied}. Instead, {present_clause(nearest, story)}."
 
     def _is_so(self, question: Question) -> bool:
         if question.kind not in checks().keys() | linked_checks().keys():

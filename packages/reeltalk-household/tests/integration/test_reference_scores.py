@@ -25,6 +25,7 @@ MODES = {
     "streaming": PlaySettings(mode="streaming", frames=UNSEEN, split="all"),
     "other jumps": PlaySettings(mode="streaming", frames=UNSEEN, split="all", rejump=5),
 }
+OFTEN = ("dialogue", "streaming")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def test_every_rule_is_tried() -> None:
     assert {"typed", "choice", "match", "rubric-words", "cogme"} <= set(by_rule())
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [pytest.param(one, marks=() if one in OFTEN else pytest.mark.slow) for one in MODES])
 def test_references_are_right_in_every_mode(benchmark: Benchmark, mode: str, tmp_path: Path) -> None:
     reference = judged(benchmark, "baseline:reference", mode, tmp_path / "reference")
     measures = {protocols()[name].measures[0].name for name in by_rule()}

@@ -16,7 +16,7 @@ from reeltalk_review.assigning import ADJUDICATOR, IN_BULK, LABELS, ORDER, ORDER
 from reeltalk_review.database import ProjectSettings
 from reeltalk_review.describing import has_words
 from reeltalk_review.errors import Conflict, InvalidValue, NotFound
-from reeltalk_review.events import ROWS, Transaction
+from reeltalk_review.events import ROWS_KIND, Transaction
 from reeltalk_review.people import clean_line, end_sessions
 from reeltalk_review.settling import OPEN, release_work, set_overlap
 from reeltalk_review.tables import (
@@ -110,8 +110,6 @@ def change_queue(
     """Change a queue.
 
     Args:
-        change: The transaction.
-        queue_id: Which queue.
         title: Its title for people.
         position: Its place among the queues, from 0.
         overlap: How many people do each unit. Complete units stay complete.
@@ -184,7 +182,7 @@ def past_events(
         person: Only of this author, or of `operator`.
         unit: Only about units of this id, or with this part of a name, and about the work on them.
     """
-    query = select(EventRow).where(EventRow.kind != ROWS).order_by(EventRow.seq.desc()).limit(limit)
+    query = select(EventRow).where(EventRow.kind != ROWS_KIND).order_by(EventRow.seq.desc()).limit(limit)
     if before is not None:
         query = query.where(EventRow.seq < before)
     if person:
@@ -209,10 +207,7 @@ def past_events(
 
 
 def _units(session: Session, subjects: list[str]) -> dict[str, Any]:
-    """The unit of each subject that is one or is work on one, with its id, title and state.
-
-    A complete unit is open again while work on it was returned. Its events are then withheld again.
-    """
+    """The unit of each subject that is one or is work on one, with its id, title and state."""
     shown = (UnitRow.id, UnitRow.title, UnitRow.state)
     own = select(UnitRow.id.label("subject"), *shown).where(UnitRow.id.in_(subjects))
     work = (

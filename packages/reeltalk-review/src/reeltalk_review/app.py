@@ -95,7 +95,7 @@ class PackageFiles(StaticFiles):
         return Response(bundle.packed, headers=headers, media_type=bundle.media_type)
 
 
-def wants_json(request: Request) -> bool:
+def accepts_json(request: Request) -> bool:
     """True for scripts and for background requests of pages."""
     return request.url.path.startswith(JSON_ALONE) or "application/json" in request.headers.get("accept", "")
 
@@ -103,7 +103,7 @@ def wants_json(request: Request) -> bool:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
     headers = {"retry-after": str(error.wait_s)} if isinstance(error, TooManyRequests) else {}
-    if isinstance(error, Unauthorized) and request.method == "GET" and not wants_json(request):
+    if isinstance(error, Unauthorized) and request.method == "GET" and not accepts_json(request):
         where = quote(request.url.path) + (f"?{request.url.query}" if request.url.query else "")
         return RedirectResponse(f"/sign-in?{urlencode({'next': where})}", status_code=303)
     return _answer(request, error, error.status, headers)
@@ -111,7 +111,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 def _answer(request: Request, error: ApiError, status: int, headers: Mapping[str, str] | None = None) -> Response:
     """An error as a page, or as JSON."""
-    if wants_json(request):
+    if accepts_json(request):
         return JSONResponse(error.document(), status_code=status, headers=headers)
     title = TITLES.get(status, "That does not work")
     answer = page(request, "refused.html", None, status=status, message=str(error), title=title)
@@ -212,7 +212,7 @@ def run_server(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    # Whoever saves waits for the database a dozen times while others wait for them. Each time they must get the
+    # A person who saves waits for the database a dozen times while others wait for them. Each time they must get the
     # interpreter back at once, not after the 5 ms that Python gives to threads that compute.
     sys.setswitchinterval(SWITCH_S)
     # uvicorn raises the signal again after it has closed everything.

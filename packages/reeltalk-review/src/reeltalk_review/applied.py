@@ -12,7 +12,7 @@ from reeltalk_review.tables import AssignmentRow, EventRow, QueueRow, UnitRow
 PROJECT: Final = "project"
 """The subject of events about the whole project."""
 APPLY: Final = "apply"
-HEAD: Final = "events"
+HEAD_KEY: Final = "events"
 """Key in an `apply` event: the last event that it read."""
 _SETTLES: Final = ("complete", "settle")
 """Kinds of events after which a unit has results."""
@@ -22,7 +22,7 @@ def _last_read(session: Session) -> int | None:
     """The last event that was read when reviews were applied last; None if they never were."""
     applied = select(EventRow.after).where(EventRow.subject == PROJECT, EventRow.kind == APPLY)
     after = session.scalars(applied.order_by(EventRow.seq.desc()).limit(1)).first()
-    return None if after is None else int(after[HEAD])
+    return None if after is None else int(after[HEAD_KEY])
 
 
 def is_applied(session: Session, assignment: AssignmentRow, unit: UnitRow) -> bool:

@@ -20,7 +20,7 @@ from reeltalk_review.duties import is_for
 from reeltalk_review.errors import Conflict, NotFound
 from reeltalk_review.events import Transaction
 from reeltalk_review.gold import gold_rules
-from reeltalk_review.tables import AssignmentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow, moment
+from reeltalk_review.tables import AssignmentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow, timestamp
 from reeltalk_review.tasks.registry import TASKS
 
 ANNOTATOR: Final = "annotator"
@@ -126,7 +126,7 @@ def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement
     if queue.task == TEST:
         rules.append(may_answer(person_id, queue.id))
     if may(person.role, Action.ADJUDICATE):
-        # Whoever sees the table of units would recognise gold in their own hands.
+        # People who see the table of units would recognise gold in their own hands.
         rules += [was_not_shown(), UnitRow.gold.is_(None)]
     return and_(*rules)
 
@@ -136,7 +136,6 @@ def may_know(person_id: str, queue_id: Any = UnitRow.queue_id) -> ColumnElement[
     """As SQL about a unit: it reveals nothing about a video that this person asks about, or is examined on, now.
 
     Args:
-        person_id: The person.
         queue_id: The queue of the unit. If it is given, the videos are found once, and not for each unit.
     """
     unit, queue = aliased(UnitRow), aliased(QueueRow)
@@ -176,7 +175,7 @@ def was_not_shown() -> ColumnElement[bool]:
 def holds_place(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
     """As SQL: a copy whose place nobody else gets. It is submitted, returned, has saved values, or a running lease."""
     saved = exists().where(EntryRow.assignment_id == AssignmentRow.id)
-    latest = moment(datetime.fromisoformat(now) + LONGEST_LEASE)
+    latest = timestamp(datetime.fromisoformat(now) + LONGEST_LEASE)
     leased = and_(AssignmentRow.lease_until > now, AssignmentRow.lease_until <= latest)
     return and_(
         AssignmentRow.role == role,
@@ -283,7 +282,7 @@ def renew_lease(assignment: AssignmentRow, *, lease_minutes: int, now: str | Non
 
     A lease with at least 95 % of its time left stays as it is, so frequent saves rarely write it.
     """
-    until = _lease(now or moment(), lease_minutes)
+    until = _lease(now or timestamp(), lease_minutes)
     gained = datetime.fromisoformat(until) - datetime.fromisoformat(assignment.lease_until)
     if abs(gained) > timedelta(minutes=lease_minutes) / 20:
         assignment.lease_until = until
@@ -329,4 +328,4 @@ def _places(session: Session, unit: UnitRow, role: str) -> float:
 
 
 def _lease(now: str, minutes: int) -> str:
-    return moment(datetime.fromisoformat(now) + timedelta(minutes=minutes))
+    return timestamp(datetime.fromisoformat(now) + timedelta(minutes=minutes))

@@ -21,10 +21,10 @@ from reeltalk_review.errors import Conflict, NotFound
 from reeltalk_review.events import transaction
 from reeltalk_review.exporting import ZIP, export_to_zip
 from reeltalk_review.settling import OPEN
-from reeltalk_review.tables import AssignmentRow, EntryRow, LiveDialogueRow, UnitRow, moment
+from reeltalk_review.tables import AssignmentRow, EntryRow, LiveDialogueRow, UnitRow, timestamp
 
 BACKUPS: Final = "backups"
-KEPT: Final = 20
+MOST_BACKUPS: Final = 20
 """When there are more, the oldest ones are deleted."""
 BACKUP: Final = "backup"
 """Kind of the event of a backup."""
@@ -69,12 +69,12 @@ def make_backup(project: ReviewProject, person_id: str) -> Backup:
         folder = backup_folder(project)
         with storage_errors(folder):
             make_directory(folder)
-        name = moment().replace(":", "") + ZIP
+        name = timestamp().replace(":", "") + ZIP
         export_to_zip(project.database, folder / name)
         with transaction(project.database, person_id) as change:
             change.record(BACKUP, "project", after={"file": name})
         found = list_backups(project)
-        for old in found[KEPT:]:
+        for old in found[MOST_BACKUPS:]:
             (folder / old.name).unlink(missing_ok=True)
         return found[0]
     finally:

@@ -27,8 +27,6 @@ def write_speech(benchmark: Benchmark, videos: Iterable[Video], folder: Path) ->
     """Write what is said in each video of a benchmark, unless it is written.
 
     Args:
-        benchmark: The benchmark.
-        videos: Its videos.
         folder: Folder of the proxies.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import App, Group, Parameter
 
-from reeltalk.cli.options import DRY_RUN, FLAG, OUT, OVERWRITE, RUN
+from reeltalk.cli.options import DRY_RUN, FLAG, IN_OUTPUT, OVERWRITE, RUN
 from reeltalk.cli.terminal import ProgressBar, refuse_existing, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.settings import check_counts, settings_of
@@ -337,7 +337,7 @@ def apply(
     benchmark: BENCHMARK,
     /,
     *,
-    into: Annotated[Path | None, OUT] = None,
+    into: Annotated[Path | None, IN_OUTPUT] = None,
     dry_run: Annotated[bool, DRY_RUN] = False,
     database: DATABASE = None,
 ) -> int:

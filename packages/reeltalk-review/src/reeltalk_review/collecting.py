@@ -120,7 +120,7 @@ def add_pair(change: Transaction, queue_id: str, first_id: str, second_id: str, 
 
 
 class PairState(NamedTuple):
-    """Where a pair stands."""
+    """The progress of a pair."""
 
     live: LiveDialogueRow | None
     """The dialogue that is under way."""
@@ -135,7 +135,7 @@ class PairState(NamedTuple):
 
 
 def pair_state(session: Session, pair: PairRow) -> PairState:
-    """Where a pair stands. The two swap roles half-way."""
+    """The progress of a pair. The two swap roles half-way."""
     found = dialogues_of(session, pair.id)
     counted = [row.state for row in found if row.state != DROPPED]
     roles = (pair.first_id, pair.second_id) if len(counted) < pair.goal / 2 else (pair.second_id, pair.first_id)
@@ -369,7 +369,6 @@ def known_videos(person_id: str, queue_id: Any = None) -> CompoundSelect[Any]:
     """As SQL: ids of the videos that a person has seen, in units, in dialogues, and in judging these.
 
     Args:
-        person_id: The person.
         queue_id: Id of a queue that does not count, as a value or as SQL.
     """
     unit, other = aliased(UnitRow), aliased(UnitRow)

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from reeltalk.errors import SettingError
 
-KEPT_DESCRIPTORS: Final = 128
+RESERVED_DESCRIPTORS: Final = 128
 """Descriptors for databases, logs and libraries."""
 MOST_CONNECTIONS: Final = 600
 """A browser opens six: enough for a hundred people."""
@@ -31,7 +31,7 @@ LARGEST_PIPELINE: Final = 16
 """Pipelined requests on one connection. Browsers send none."""
 RETRY_S: Final = 0.05
 """Seconds between two tries while no place or no descriptor is free."""
-OUT_OF: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 SIGNED_IN: Final = "signed_in"
 """Key of a request's state: true if somebody is signed in."""
 
@@ -56,7 +56,7 @@ def connection_limits() -> ConnectionLimits:
         SettingError: There are too few descriptors.
     """
     # One descriptor for the connection and one for the video that is sent through it.
-    wanted = 2 * MOST_CONNECTIONS + KEPT_DESCRIPTORS
+    wanted = 2 * MOST_CONNECTIONS + RESERVED_DESCRIPTORS
     descriptors, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
     if descriptors == resource.RLIM_INFINITY:
@@ -66,7 +66,7 @@ def connection_limits() -> ConnectionLimits:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
             descriptors = allowed
-    possible = (descriptors - KEPT_DESCRIPTORS) // 2
+    possible = (descriptors - RESERVED_DESCRIPTORS) // 2
     if possible < FEWEST_CONNECTIONS:
         raise SettingError(
             f"this process may open {descriptors:,} files, too few for browsers; raise it with 'ulimit -n {wanted}'"
@@ -177,7 +177,7 @@ class BoundedServer(uvicorn.Server):
             except OSError as error:
                 # A client that went away before it was accepted does not matter. Without a free descriptor, retrying
                 # at once would keep the process busy.
-                if error.errno in OUT_OF:
+                if error.errno in EXHAUSTED:
                     self._free()
                     if not told:
                         sys.stderr.write(f"no connection can be accepted just now: {error.strerror}\n")

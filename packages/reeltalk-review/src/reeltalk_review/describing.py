@@ -18,7 +18,7 @@ from reeltalk_review.tasks.turns import UNIT
 
 LONGEST_WORDS: Final = 20_000
 """Characters of the words of a unit."""
-FLAGGED: Final = 0.5
+FLAGGED_DOUBT: Final = 0.5
 """The doubt that one flagged check leaves, and one that could not be made leaves half as much."""
 _TEXTS: Final = ("question", "references", "options", "answer")
 _PARTS: Final = ("before", "after")
@@ -78,7 +78,9 @@ def doubt_of(content: Mapping[str, Json]) -> float:
 
 
 def _doubt_of_check(check: Mapping[str, Any]) -> float:
-    by_outcome = {GateOutcome.FLAGGED: FLAGGED, GateOutcome.UNCHECKED: FLAGGED / 2}.get(check["outcome"], 0.0)
+    by_outcome = {GateOutcome.FLAGGED: FLAGGED_DOUBT, GateOutcome.UNCHECKED: FLAGGED_DOUBT / 2}.get(
+        check["outcome"], 0.0
+    )
     value = check.get("value")
     if value is None or check["gate"] not in (VERIFIED, DIFFICULTY):
         return by_outcome

@@ -20,13 +20,13 @@ from reeltalk.schema.record import Json
 from reeltalk_review.credentials import keyed_hash
 from reeltalk_review.database import KEY, Database, in_batches
 from reeltalk_review.rows import hashes_of
-from reeltalk_review.tables import ChainRow, EventRow, JsonText, canonical_json, moment
+from reeltalk_review.tables import ChainRow, EventRow, JsonText, canonical_json, timestamp
 
 OPERATOR: Final = "operator"
 """The author of changes by commands."""
 FIRST_HASH: Final = hashlib.sha256(b"reeltalk.review").hexdigest()
 """The previous hash of the first event."""
-ROWS: Final = "rows"
+ROWS_KIND: Final = "rows"
 """Kind of an event that only has the hashes of rows, such as how long a unit is held for somebody."""
 ROWS_AT_ONCE: Final = 2000
 """Rows of which one event has the hashes."""
@@ -87,7 +87,7 @@ class Transaction:
 
     def _sign(self, row: EventRow) -> None:
         """Give the last event its hash and its signature."""
-        row.hash = event_hash(*(getattr(row, name) for name in HASHED))
+        row.hash = event_hash(*(getattr(row, name) for name in HASHED_FIELDS))
         row.signature = keyed_hash(self.key, row.hash)
         self.seq, self.hash = row.seq, row.hash
 
@@ -99,7 +99,7 @@ class Transaction:
             for table, key, found in some:
                 rows.setdefault(table, {})[key] = found
             if last is None:
-                self.record(ROWS, "project", rows=rows)
+                self.record(ROWS_KIND, "project", rows=rows)
                 continue
             last.rows = rows
             self._sign(last)
@@ -111,7 +111,6 @@ def transaction(database: Database, author: str, *, now: datetime | None = None)
     """A transaction whose changes are events. Nothing is kept if the block raises.
 
     Args:
-        database: The database.
         author: A person's id, or `OPERATOR`.
         now: The time; by default the clock's.
     """
@@ -120,7 +119,7 @@ def transaction(database: Database, author: str, *, now: datetime | None = None)
         if head is None:
             head = ChainRow(id=1, seq=0, hash=FIRST_HASH)
             session.add(head)
-        change = Transaction(session, author, moment(now), head.seq, head.hash, database.key)
+        change = Transaction(session, author, timestamp(now), head.seq, head.hash, database.key)
         yield change
         session.flush()
         change.seal(hashes_of(session, session.touched))
@@ -137,7 +136,7 @@ _STORED: Final = (
     .order_by(EventRow.seq)
     .execution_options(yield_per=2000)
 )
-HASHED: Final = ("previous", "seq", "at", "author", "kind", "subject", "place", "before", "after", "rows")
+HASHED_FIELDS: Final = ("previous", "seq", "at", "author", "kind", "subject", "place", "before", "after", "rows")
 """The fields of an event of which it holds the hash."""
 
 

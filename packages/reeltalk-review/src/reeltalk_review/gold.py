@@ -1,7 +1,7 @@
 """Known answers: copies of settled tasks, to measure how well annotators work. Tables call them gold.
 
 *Planted faults* are copies in which some turns were made wrong, from the benchmark itself; annotators cannot tell them
-from other tasks. A *training set* is copies of tasks as they were drafted; whoever begins in a queue gets them first,
+from other tasks. A *training set* is copies of tasks as they were drafted; people who begin in a queue get them first,
 and sees after each what was settled. Neither becomes a result. Nobody ever gets both a copy and another unit that shows
 the same turns, in any queue and in any order.
 """
@@ -22,11 +22,11 @@ from reeltalk_review.events import Transaction
 from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import ReviewTask
-from reeltalk_review.tasks.turns import EDITABLE, KEPT
+from reeltalk_review.tasks.turns import EDITABLE, KEEPING_DECISIONS
 
 Kind = Literal["faults", "training"]
 Turn = dict[str, Json]
-MOST: Final = 200
+MOST_COPIES: Final = 200
 """Largest number of tasks that are copied at once."""
 FAULTY_TASK: Final = "turns"
 """The kind of work in which faults are planted."""
@@ -34,11 +34,11 @@ LARGEST_SHARE: Final = 1 / 3
 """Largest share of a unit's turns that get a fault, but at least one turn: the copy must look like any other unit."""
 MOST_LENDERS: Final = 100
 """Largest number of units from which one copy borrows turns of the same video, and as many of others."""
-COPIED: Final = (
+COPIED_COLUMNS: Final = (
     "queue_id", "title", "video_id", "turns", "flags", "doubt", "words", "target_table", "target_id",
 )  # fmt: skip
 """Columns of a unit that its copy shares."""
-FIRST: Final = 1e6
+FIRST_DOUBT: Final = 1e6
 """Doubt of a training set, which comes first also where the most doubtful unit does."""
 NO_TASKS: Final[Mapping[Kind, str]] = {
     "faults": "no fault can be planted: that takes settled tasks of two turns or more, kept whole, that an annotator "
@@ -135,7 +135,7 @@ def make_faulty(
     Args:
         content: Content of a unit of turns that are right. One of them stays so.
         others: Contents of such units, which lend turns.
-        planted: How often each fault was planted so far; the rarest comes first. It is counted on.
+        planted: How often each fault was planted so far; the rarest comes first. The faults made here are added.
         rng: Chooses places and faults.
     """
     turns = copy.deepcopy(content["turns"])
@@ -163,11 +163,9 @@ def add_known_answers(change: Transaction, queue_id: str, kind: Kind, count: int
     """Add copies of settled units to a queue. No unit is copied twice for the same purpose.
 
     Args:
-        change: The transaction.
-        queue_id: The queue.
         kind: `faults`: among the open units, for everybody who works here. `training`: before all units, for whoever
             begins.
-        count: Number of units, 1 to `MOST`.
+        count: Number of units, 1 to `MOST_COPIES`.
 
     Returns:
         How many were added: fewer if fewer units can be copied.
@@ -183,8 +181,8 @@ def add_known_answers(change: Transaction, queue_id: str, kind: Kind, count: int
     task = TASKS.get(queue.task)
     if task is None or not task.adjudicated or (kind == "faults" and task.kind != FAULTY_TASK):
         raise InvalidValue("tasks of this queue are not settled, or no faults can be planted in them", field="queue")
-    if not 1 <= count <= MOST:
-        raise InvalidValue(f"ask for 1 to {MOST} tasks", field="count")
+    if not 1 <= count <= MOST_COPIES:
+        raise InvalidValue(f"ask for 1 to {MOST_COPIES} tasks", field="count")
     made = _training(session, queue_id, count) if kind == "training" else _faulty(session, queue_id, count)
     if not made:
         raise InvalidValue(NO_TASKS[kind], field="kind")
@@ -192,9 +190,9 @@ def add_known_answers(change: Transaction, queue_id: str, kind: Kind, count: int
         made, _positions(session, queue_id, kind, len(made)), strict=True
     ):
         unit_id = _copy_id(kind, source)
-        shared = {name: getattr(source, name) for name in COPIED}
+        shared = {name: getattr(source, name) for name in COPIED_COLUMNS}
         if kind == "training":
-            shared["doubt"] = FIRST
+            shared["doubt"] = FIRST_DOUBT
         gold = {"source": source.id, "answers": answers, "faults": faults}
         session.add(UnitRow(id=unit_id, position=position, content=content, gold=gold, **shared))
         change.record("gold", unit_id, after={"kind": kind, "source": source.id, "faults": faults})
@@ -238,7 +236,7 @@ def _faulty(session: Session, queue_id: str, count: int) -> list[Copied]:
     whole = [
         (unit, _as_settled(unit.content, values))
         for unit, values in _settled(session, queue_id)
-        if all((values.get(place) or {}).get("decision") in KEPT for place in task.places(unit.content))
+        if all((values.get(place) or {}).get("decision") in KEEPING_DECISIONS for place in task.places(unit.content))
     ]
     known = _copies(session, queue_id)
     annotates = and_(PersonRow.role == "annotator", PersonRow.disabled_at.is_(None))
@@ -305,10 +303,7 @@ def _has_held(person_id: Any, condition: Callable[[Any], ColumnElement[bool]]) -
 
 
 def _shows(unit: Any, copied: Any) -> ColumnElement[bool]:
-    """As SQL: a unit is about the same record as a copy, or shows its turns.
-
-    Link boards show two chains; tests and ratings show the questions of a chain, a dialogue, or a path.
-    """
+    """As SQL: a unit is about the same record as a copy, or shows its turns."""
     name = copied.target_id
     length, part = func.length(unit.target_id), func.length(name) + 1
     begins = func.substr(unit.target_id, 1, part) == name.concat("/")
@@ -362,7 +357,7 @@ def _is_touched(task: ReviewTask, unit: UnitRow, place: str, value: Json) -> boo
     return any(value[name] != shown[name] != right[name] for name in EDITABLE)
 
 
-class Compared(NamedTuple):
+class ComparedPlace(NamedTuple):
     """A place of a unit of a training set: somebody's value and the settled one, as labelled lines."""
 
     place: str
@@ -371,7 +366,7 @@ class Compared(NamedTuple):
     is_right: bool
 
 
-def compare_with_settled(unit: UnitRow, task: ReviewTask, own: Mapping[str, Json]) -> list[Compared]:
+def compare_with_settled(unit: UnitRow, task: ReviewTask, own: Mapping[str, Json]) -> list[ComparedPlace]:
     """Somebody's values in a unit of a training set beside what was settled, place by place."""
     found, settled = [], unit.gold["answers"]
     for place in dict.fromkeys((*task.places(unit.content), *own, *settled)):
@@ -380,7 +375,7 @@ def compare_with_settled(unit: UnitRow, task: ReviewTask, own: Mapping[str, Json
         first, second = (essence_of(task, unit.content, place, value) for value in values)
         # A place where nothing can differ, as a board without its links, says nothing.
         if first != {} or second != {}:
-            found.append(Compared(place, mine, theirs, first == second))
+            found.append(ComparedPlace(place, mine, theirs, first == second))
     return found
 
 

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from reeltalk.errors import SettingError
 from reeltalk_review.errors import TooManyRequests
 
-LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 WILDCARDS: Final = frozenset({"0.0.0.0", "::"})
 THIS_MACHINE: Final = ("127.0.0.1", "::1")
 
@@ -33,7 +33,7 @@ THIS_MACHINE: Final = ("127.0.0.1", "::1")
 class Address:
     """How browsers reach the server."""
 
-    names: frozenset[str] = LOCAL
+    names: frozenset[str] = LOCAL_HOSTS
     """Host names that it answers to, in lower case, without a port."""
     any_ip: bool = False
     """True: it also answers to every IP address, since it listens on all and an IP address cannot be rebound."""
@@ -77,7 +77,7 @@ def server_address(
     Raises:
         SettingError: A host name or an address is not valid.
     """
-    names = set(LOCAL)
+    names = set(LOCAL_HOSTS)
     for given in public_hosts:
         if host_name(given) != given.lower():
             raise SettingError(f"--public-host {given!r}: give a name alone, as review.example.org")
@@ -125,13 +125,13 @@ def _is_ip(text: str) -> bool:
     return True
 
 
-POLICY: Final = (
+CONTENT_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 HEADERS: Final = (
-    (b"content-security-policy", POLICY.encode()),
+    (b"content-security-policy", CONTENT_POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     # With `no-referrer`, browsers would also hide the origin of a form from its own site.
@@ -256,11 +256,11 @@ class Rate:
 
 FREE_TRIES: Final = 5
 """Tries for a name from one address before there is a wait."""
-OF_NAME_HERE: Final = Rate(FREE_TRIES, 60.0)
+NAME_HERE_RATE: Final = Rate(FREE_TRIES, 60.0)
 """Of tries for a name from one address, who may have mistyped a password or be guessing it."""
-OF_NAME: Final = Rate(100, 2.0)
+NAME_RATE: Final = Rate(100, 2.0)
 """Of tries for a name from anywhere. It limits how much many addresses together can guess."""
-OF_ADDRESS: Final = Rate(100, 0.25)
+ADDRESS_RATE: Final = Rate(100, 0.25)
 """Of tries from one address. It limits the processor time spent on passwords."""
 MOST_KEYS: Final = 10_000
 """How many names and addresses are remembered. That with the oldest try is forgotten first."""
@@ -269,7 +269,7 @@ MOST_KEYS: Final = 10_000
 class LoginLimiter:
     """Limits tries to sign in and to join, in memory: the generic cell rate algorithm.
 
-    Whoever guesses at a name from one address soon waits for each further try. The wait affects neither other names
+    A client that guesses at a name from one address soon waits for each try. The wait affects neither other names
     from that address nor the same name from other addresses.
 
     Args:
@@ -287,7 +287,7 @@ class LoginLimiter:
         """Count a try before its cost is spent, so that parallel tries count too."""
         now = self._clock()
         here, everywhere = _hashed(name, address), _hashed(name)
-        rates = {here: OF_NAME_HERE, everywhere: OF_NAME, _hashed(address, "address"): OF_ADDRESS}
+        rates = {here: NAME_HERE_RATE, everywhere: NAME_RATE, _hashed(address, "address"): ADDRESS_RATE}
         with self._lock:
             due = {key: max(self._due.get(key, now), now) for key in rates}
             wait_s = max(due[key] - now - (rate.at_once - 1) * rate.every_s for key, rate in rates.items())

@@ -1,4 +1,4 @@
-"""What people are told about their work: a line and a guideline for each queue.
+"""Guidelines for people's work: a line and a text for each queue.
 
 The lead writes guidelines in Markdown. Until there is one, that of the kind of work in `guidelines/` applies.
 """
@@ -22,7 +22,7 @@ from reeltalk_review.tables import GuidelineRow, QueueRow
 FOLDER: Final = Path(__file__).parent / "guidelines"
 LONGEST_GUIDELINE: Final = 50_000
 LONGEST_LINE: Final = 200
-SAYS: Final = "says"
+SAYS_KEY: Final = "says"
 """Key in a queue's settings: what it is, in the lead's words."""
 _SAYS: Final[Mapping[str, str]] = {
     "turns": "Watch a part of a video, and accept, change or reject each question and answer about it.",
@@ -39,7 +39,7 @@ _FILES: Final[Mapping[str, str]] = {"tagging": "labels", "types": "labels"}
 
 def line_of(queue: QueueRow) -> str:
     """What a queue is, in one line."""
-    return str((queue.settings or {}).get(SAYS) or _SAYS.get(queue.task, ""))
+    return str((queue.settings or {}).get(SAYS_KEY) or _SAYS.get(queue.task, ""))
 
 
 @cache
@@ -57,8 +57,6 @@ def write_guideline(change: Transaction, queue: QueueRow, text: str, *, based_on
     """Write a queue's guideline, and its line. Nothing changes if both are as they were.
 
     Args:
-        change: The transaction.
-        queue: Which queue.
         text: The guideline in Markdown.
         based_on: When the guideline that its author changed was written; empty for the one that comes with reeltalk.
         says: What the queue is, in one line; empty for the line that comes with reeltalk.
@@ -75,8 +73,8 @@ def write_guideline(change: Transaction, queue: QueueRow, text: str, *, based_on
             "into the new one"
         )
     if (before := line_of(queue)) != (line or _SAYS.get(queue.task, "")):
-        kept = {name: value for name, value in (queue.settings or {}).items() if name != SAYS}
-        queue.settings = {**kept, **({SAYS: line} if line else {})}
+        kept = {name: value for name, value in (queue.settings or {}).items() if name != SAYS_KEY}
+        queue.settings = {**kept, **({SAYS_KEY: line} if line else {})}
         change.record("line", queue.id, before={"says": before}, after={"says": line_of(queue)})
     if text == current:
         return

@@ -17,7 +17,7 @@ from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import Conflict, InvalidValue
 from reeltalk_review.events import Transaction, transaction
 from reeltalk_review.people import User
-from reeltalk_review.tables import RequestRow, canonical_json, moment
+from reeltalk_review.tables import RequestRow, canonical_json, timestamp
 
 LONGEST_KEY: Final = 100
 KEEP_REQUESTS: Final = timedelta(days=30)
@@ -27,7 +27,7 @@ CLEAN_EVERY: Final = 1000
 
 
 async def request_key(idempotency_key: Annotated[str, Header(max_length=LONGEST_KEY)] = "") -> str:
-    """The key of a change. Whoever did not hear the answer asks again with the same key."""
+    """The key of a change. A client that got no answer asks again with the same key."""
     if not 8 <= len(idempotency_key) <= LONGEST_KEY or not (
         idempotency_key.isascii() and idempotency_key.isprintable()
     ):
@@ -68,5 +68,5 @@ def forget_requests(change: Transaction) -> None:
     first = change.seq - len(change.events)
     if first // CLEAN_EVERY == change.seq // CLEAN_EVERY:
         return
-    oldest = moment(datetime.fromisoformat(change.at) - KEEP_REQUESTS)
+    oldest = timestamp(datetime.fromisoformat(change.at) - KEEP_REQUESTS)
     change.session.execute(delete(RequestRow).where(RequestRow.at < oldest))

@@ -42,7 +42,7 @@ from reeltalk_review.tasks.task import Draft
 ENDING: Final = ".jsonl"
 APPLIED: Final = "review apply"
 """The stage that writes tables when reviews are applied."""
-WRITTEN: Final = "written"
+WRITTEN_KEY: Final = "written"
 """Key in a review's `extra`: the revision of the benchmark that it led to."""
 
 
@@ -75,9 +75,9 @@ ServedVideos = Mapping[str, tuple[str | None, str | None, str | None]]
 """By video: the file to serve, its media type, and why there is none."""
 
 BATCH: Final = 100
-LOADED: Final = "loaded"
+LOADED_KEY: Final = "loaded"
 """Key in a queue's settings: its units are the benchmark's drafts."""
-REVISION: Final = "revision"
+REVISION_KEY: Final = "revision"
 """Key in a unit's content: how often reviews had been applied to the benchmark that it shows."""
 
 
@@ -206,7 +206,7 @@ def _put_units(
                 continue
             there.add(key)
             values = made.view(draft)
-            values["content"][REVISION] = revision
+            values["content"][REVISION_KEY] = revision
             if unit_id not in known:
                 rows.append(made.row(draft, next_position + counts["new"], values))
                 counts["new"] += 1
@@ -243,13 +243,13 @@ def _named(drafts: Iterable[Draft]) -> Iterator[Draft]:
 
 
 def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    return canonical_json({**before, REVISION: 0}) == canonical_json({**after, REVISION: 0})
+    return canonical_json({**before, REVISION_KEY: 0}) == canonical_json({**after, REVISION_KEY: 0})
 
 
-FIRST: Final = ("turns", "links")
+FIRST_QUEUES: Final = ("turns", "links")
 """Queues of a new project if none are named."""
 ALL: Final = "all"
-FIELDS: Final = ("split", "category", "id")
+SELECT_FIELDS: Final = ("split", "category", "id")
 """Fields of a video that `--only` can select by."""
 
 
@@ -267,7 +267,9 @@ class ImportChoice:
         unknown = [name for name in self.queues if name not in (*TASKS, ALL)]
         if unknown:
             raise SettingError(f"--queues {unknown[0]}: no such queue; choose from {', '.join(TASKS)}, or {ALL}")
-        if self.only is not None and (self.only.partition("/")[0] not in FIELDS or not self.only.partition("/")[2]):
+        if self.only is not None and (
+            self.only.partition("/")[0] not in SELECT_FIELDS or not self.only.partition("/")[2]
+        ):
             raise SettingError(f"--only {self.only}: give split/NAME, category/NAME or id/VIDEO")
 
 
@@ -284,10 +286,9 @@ def import_benchmark(
     """Import a benchmark into a project, or its changes since the last import.
 
     Args:
-        project: The project.
         benchmark: The benchmark to review.
         serving: Returns how each video is served. Called only if something is imported.
-        queues: Kinds of work; if empty, those that the project has, or `FIRST`.
+        queues: Kinds of work; if empty, those that the project has, or `FIRST_QUEUES`.
         overlap: How many people do each unit of a new queue.
         only: `split/test`, `category/cooking` or `id/video-1`: the videos whose units are imported.
         progress: Called with the current step.
@@ -313,7 +314,7 @@ def import_benchmark(
     served = serving(benchmark)
     progress("loading what there is to review")
     with transaction(project.database, OPERATOR) as change:
-        loaded = import_content(change, project, benchmark, content, served, wanted=wanted, choice=choice)
+        loaded = import_content(change, project, benchmark, content, served, kinds=wanted, choice=choice)
         # Videos are enough if no queue was asked for: pairs may collect dialogues about them.
         if row is None and not loaded.new and not (content.videos and not queues and only is None):
             # The exception rolls back, so that the same command works once there is something.
@@ -328,18 +329,15 @@ def import_content(
     content: Content,
     served: ServedVideos | None,
     *,
-    wanted: Sequence[str],
+    kinds: Sequence[str],
     choice: ImportChoice = ImportChoice(),
 ) -> ImportReport:
     """Make the database hold the units of a benchmark, in one transaction.
 
     Args:
-        change: The transaction.
-        project: The project.
-        benchmark: The benchmark.
         content: Its rows.
         served: How each video is served; None to keep the stored values.
-        wanted: Kinds of work. Existing queues are renewed; others are added if there are drafts for them.
+        kinds: Kinds of work. Existing queues are renewed; others are added if there are drafts for them.
         choice: Overlap and videos of added queues.
     """
     session, loaded = change.session, ImportReport()
@@ -348,10 +346,10 @@ def import_content(
     revision = latest_revision(content.reviews)
     videos = {str(video.id) for video in content.videos}
     for position, (name, task) in enumerate(TASKS.items()):
-        if name not in wanted:
+        if name not in kinds:
             continue
         queue = session.get(QueueRow, name)
-        if queue is not None and LOADED not in (queue.settings or {}):
+        if queue is not None and LOADED_KEY not in (queue.settings or {}):
             # Its units were not made from the benchmark's drafts.
             continue
         only = choice.only if queue is None else queue.settings.get("only")
@@ -361,7 +359,7 @@ def import_content(
             if first is None:
                 continue
             drafts = chain((first,), drafts)
-            settings = {LOADED: True, ORDER: task.order, **({"only": only} if only is not None else {})}
+            settings = {LOADED_KEY: True, ORDER: task.order, **({"only": only} if only is not None else {})}
             queue = QueueRow(id=name, task=name, title=task.title, position=position, overlap=choice.overlap)
             queue.settings = settings
             _put_queue(change, queue)
@@ -375,7 +373,7 @@ def import_content(
 def _wanted(choice: ImportChoice, known: set[str]) -> set[str]:
     if ALL in choice.queues:
         return set(TASKS)
-    return (set(choice.queues) or (known or set(FIRST))) | known
+    return (set(choice.queues) or (known or set(FIRST_QUEUES))) | known
 
 
 def _nothing(benchmark: Benchmark, wanted: Sequence[str], choice: ImportChoice) -> BenchmarkError | SettingError:
@@ -403,7 +401,6 @@ def add_queue(
     """Add a queue after the existing ones; returns its number of units. The project may be served meanwhile.
 
     Args:
-        change: The transaction.
         kind: The kind of work: one of `TASKS`, or `collect`, whose units pairs talk about.
         queue_id: Its name in addresses.
         drafts: Its units, in the order in which people work on them.
@@ -438,4 +435,4 @@ def add_queue(
 
 def latest_revision(reviews: Iterable[Review]) -> int:
     """How often reviews have been applied to a benchmark."""
-    return max((int(review.extra.get(WRITTEN, 0)) for review in reviews), default=0)
+    return max((int(review.extra.get(WRITTEN_KEY, 0)) for review in reviews), default=0)

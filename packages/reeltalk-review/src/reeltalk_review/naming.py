@@ -13,7 +13,7 @@ from reeltalk.schema.titles import video_titles
 from reeltalk.store.content import Content
 from reeltalk.store.rows import rows_by
 
-BETWEEN: Final = " · "
+SEPARATOR: Final = " · "
 VIDEOS_AT_ONCE: Final = 64
 """Videos whose units' names are kept in memory."""
 
@@ -39,17 +39,17 @@ class ContentNames:
         return self._videos[video_id]
 
     def hidden_video(self, video_id: str) -> str:
-        """A video's name that tells nothing about it, as `Video 12`: for people who should not know what it shows."""
+        """A video's name that reveals nothing about it, as `Video 12`: for people who should not know what it shows."""
         return f"Video {self._numbers.setdefault(video_id, len(self._numbers) + 1)}"
 
     def unit(self, kind: str, unit_id: str, video_id: str) -> str:
         """The name of a chain, dialogue or path, as `Fry carrot · clip 3`."""
-        return BETWEEN.join(filter(None, (self.video(video_id), self._place(kind, unit_id, video_id))))
+        return SEPARATOR.join(filter(None, (self.video(video_id), self._place(kind, unit_id, video_id))))
 
     def pair(self, before: QAChain, after: QAChain) -> str:
         """The name of two chains of a video, as `Fry carrot · clip 3 and clip 5`."""
         places = [self._place("chain", chain.id, chain.video_id) for chain in (before, after)]
-        return BETWEEN.join((self.video(before.video_id), " and ".join(filter(None, places))))
+        return SEPARATOR.join((self.video(before.video_id), " and ".join(filter(None, places))))
 
     def _place(self, kind: str, unit_id: str, video_id: str) -> str:
         return self._placed(video_id).get((kind, unit_id), kind)

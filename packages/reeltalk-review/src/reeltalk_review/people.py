@@ -29,7 +29,7 @@ from reeltalk_review.tables import (
     ResetRow,
     SessionRow,
     canonical_json,
-    moment,
+    timestamp,
 )
 
 SESSION_DAYS: Final = 14
@@ -105,7 +105,7 @@ def invite(change: Transaction, secret: bytes, role: str, note: str = "", *, for
     stored = keyed_hash(secret, token)
     made = change.session.scalars(select(InvitationRow).where(InvitationRow.token == stored)).one_or_none()
     if made is not None:
-        return made.id, token if made.created_at > moment(now - SHOWN_AGAIN) else ""
+        return made.id, token if made.created_at > timestamp(now - SHOWN_AGAIN) else ""
     row = InvitationRow(
         id=secrets.token_hex(8),
         token=stored,
@@ -113,7 +113,7 @@ def invite(change: Transaction, secret: bytes, role: str, note: str = "", *, for
         note=note,
         created_by=change.author,
         created_at=change.at,
-        expires_at=moment(now + timedelta(days=INVITATION_DAYS)),
+        expires_at=timestamp(now + timedelta(days=INVITATION_DAYS)),
     )
     change.session.add(row)
     change.record("invite", row.id, after={"role": role, "note": note, "expires_at": row.expires_at})
@@ -135,7 +135,7 @@ def withdraw(change: Transaction, invitation_id: str) -> None:
 def invitation_of(session: Session, secret: bytes, token: str) -> InvitationRow:
     """The invitation of a link."""
     row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed_hash(secret, token))).one_or_none()
-    if row is None or row.used_by is not None or row.withdrawn_at is not None or row.expires_at < moment():
+    if row is None or row.used_by is not None or row.withdrawn_at is not None or row.expires_at < timestamp():
         raise NotFound("this invitation cannot be used: it was used, withdrawn or has expired; ask for a new one")
     return row
 
@@ -210,14 +210,14 @@ def start_session(change: Transaction, secret: bytes, person_id: str) -> str:
     token = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
     # Expired sessions are deleted here, since nothing else reads them.
-    change.session.execute(delete(SessionRow).where(SessionRow.expires_at < moment(now)))
+    change.session.execute(delete(SessionRow).where(SessionRow.expires_at < timestamp(now)))
     change.session.add(
         SessionRow(
             token=keyed_hash(secret, token),
             person_id=person_id,
             csrf=secrets.token_urlsafe(24),
             created_at=change.at,
-            expires_at=moment(now + timedelta(days=SESSION_DAYS)),
+            expires_at=timestamp(now + timedelta(days=SESSION_DAYS)),
         )
     )
     change.record("sign_in", person_id)
@@ -241,7 +241,7 @@ def person_of_session(session: Session, secret: bytes, token: str) -> User | Non
     row = session.execute(
         query.where(
             SessionRow.token == keyed_hash(secret, token),
-            SessionRow.expires_at >= moment(now),
+            SessionRow.expires_at >= timestamp(now),
             PersonRow.disabled_at.is_(None),
         )
     ).one_or_none()
@@ -260,7 +260,7 @@ def slide_session(session: Session, secret: bytes, token: str) -> None:
 
 def _slid(created_at: str, now: datetime) -> str:
     longest = datetime.fromisoformat(created_at) + timedelta(days=LONGEST_SESSION_DAYS)
-    return moment(min(now + timedelta(days=SESSION_DAYS), longest))
+    return timestamp(min(now + timedelta(days=SESSION_DAYS), longest))
 
 
 def make_reset(change: Transaction, secret: bytes, name: str) -> str:
@@ -276,7 +276,7 @@ def make_reset(change: Transaction, secret: bytes, name: str) -> str:
     if person.disabled_at is not None:
         raise SettingError(f"--name {name}: the account is disabled; an owner enables it on the page of the team")
     token = secrets.token_urlsafe(24)
-    expires_at = moment(datetime.now(UTC) + timedelta(days=RESET_DAYS))
+    expires_at = timestamp(datetime.now(UTC) + timedelta(days=RESET_DAYS))
     change.session.execute(delete(ResetRow).where(ResetRow.person_id == person.id))
     change.session.add(ResetRow(token=keyed_hash(secret, token), person_id=person.id, expires_at=expires_at))
     change.record("reset_link", person.id, after={"expires_at": expires_at})
@@ -286,7 +286,7 @@ def make_reset(change: Transaction, secret: bytes, name: str) -> str:
 def person_of_reset(session: Session, secret: bytes, token: str) -> PersonRow:
     """The person whose password a link resets."""
     row = session.get(ResetRow, keyed_hash(secret, token))
-    person = session.get(PersonRow, row.person_id) if row is not None and row.expires_at >= moment() else None
+    person = session.get(PersonRow, row.person_id) if row is not None and row.expires_at >= timestamp() else None
     if person is None or person.disabled_at is not None:
         raise NotFound("this link cannot be used: it was used or has expired; ask an operator for a new one")
     return person

@@ -115,7 +115,6 @@ def prepare_videos(
     Stopping it loses only the proxies that are being made.
 
     Args:
-        benchmark: The benchmark.
         folder: Folder of the proxies.
         executor: Decodes and encodes.
         progress: Called with the current step.

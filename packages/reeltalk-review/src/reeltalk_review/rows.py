@@ -33,7 +33,6 @@ def row_lines(
 
     Args:
         session: The database.
-        table: Which table.
         keys: Primary keys of the wanted rows; by default all rows.
         without: A column that is left out.
     """

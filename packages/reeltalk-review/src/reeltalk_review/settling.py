@@ -31,7 +31,7 @@ from reeltalk_review.assigning import (
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.events import Transaction
 from reeltalk_review.reasons import check_reasons, offered_reasons
-from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, moment
+from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, timestamp
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import REMARKS, ReviewTask, Value
 from reeltalk_review.tasks.turns import EDITABLE
@@ -181,7 +181,7 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         there = works.get(source, {}).get(place)
         if there is None or name not in there or there[name] != found.write.get(name):
             raise InvalidValue(f"{name[:80]!r} is not as in the work that it is said to be from", field="from")
-        # The task may store a field otherwise than it was sent, as an accepted turn with changes.
+        # The task may store another value than was sent, as an accepted turn with changes.
         if written.get(name) == there[name]:
             stored.setdefault("from", {})[name] = source
     return stored
@@ -289,7 +289,7 @@ def open_disputes(session: Session, person_id: str) -> list[tuple[str, str, int,
         Queue id, queue title, number of units that nobody has taken, and number of units that this person has begun.
     """
     counts: dict[str, list[int]] = {}
-    for number, conditions in enumerate((_open_to(person_id, moment()), _begun_by(person_id))):
+    for number, conditions in enumerate((_open_to(person_id, timestamp()), _begun_by(person_id))):
         query = select(UnitRow.queue_id, func.count()).where(*conditions).group_by(UnitRow.queue_id)
         for queue_id, count in session.execute(query):
             counts.setdefault(queue_id, [0, 0])[number] = count
@@ -345,16 +345,13 @@ def _goes_on(person_id: str) -> ColumnElement[bool]:
 
 
 def _open_to(person_id: str, now: str) -> tuple[ColumnElement[bool], ...]:
-    """As SQL: units to adjudicate that no adjudicator holds and in which this person has no other work.
-
-    People who left, or who only looked and whose lease is over, hold nothing: a unit must not wait for them for ever.
-    """
+    """As SQL: units to adjudicate that no adjudicator holds and in which this person has no other work."""
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
     held = exists().where(AssignmentRow.unit_id == UnitRow.id, holds_place(now, ADJUDICATOR))
     return (UnitRow.state == ADJUDICATION, ~mine, ~held, may_know(person_id))
 
 
-def sides(session: Session, unit: UnitRow) -> list[tuple[str, AssignmentRow, dict[str, Json]]]:
+def annotators_work(session: Session, unit: UnitRow) -> list[tuple[str, AssignmentRow, dict[str, Json]]]:
     """The annotators' work as A, B and so on, in a random order that is the same each time."""
     found = submitted_works(session, unit.id)
     found.sort(key=lambda work: hashlib.sha256(f"{unit.id} {work[0].id}".encode()).digest())
@@ -364,7 +361,7 @@ def sides(session: Session, unit: UnitRow) -> list[tuple[str, AssignmentRow, dic
 def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bool) -> dict[str, Json]:
     """What an adjudicator sees of a complete unit beside their own decisions; `names`: whose A and B are."""
     open_places = disputed_places(session, unit, task)
-    found = sides(session, unit)
+    found = annotators_work(session, unit)
     settled = {row.place: row for row in session.scalars(select(ResultRow).where(ResultRow.unit_id == unit.id))}
     people = {
         person.id: person.name

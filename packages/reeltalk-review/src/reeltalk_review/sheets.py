@@ -16,10 +16,10 @@ CSV: Final[dict[int | str, dict[str, Any]]] = {
 
 
 def sheet_answer(
-    name: str, rows: Iterable[Mapping[str, Json]], columns: Sequence[str], wanted: Format, **more: Json
+    name: str, rows: Iterable[Mapping[str, Json]], columns: Sequence[str], format: Format, **more: Json
 ) -> Response:
     """A table as `{"rows": […]}` with more entries, or as a CSV file of this name and these columns."""
-    if wanted == "csv":
+    if format == "csv":
         return stream_csv(name, rows, columns)
     return JSONResponse({"rows": [dict(row) for row in rows], **more})
 

@@ -17,7 +17,7 @@ Text: Final = AnyText().with_variant(AnyText(collation="C"), "postgresql")
 """Text that sorts by code point on every database, as SQLite does by default."""
 
 
-def moment(at: datetime | None = None) -> str:
+def timestamp(at: datetime | None = None) -> str:
     """A time as it is stored, by default now: UTC to the millisecond, of fixed width."""
     at = (at or datetime.now(UTC)).astimezone(UTC)
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"

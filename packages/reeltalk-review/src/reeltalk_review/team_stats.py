@@ -29,10 +29,10 @@ from reeltalk_review.agreement import (
 from reeltalk_review.assigning import ANNOTATOR, IN_BULK, LAPSED
 from reeltalk_review.database import Database
 from reeltalk_review.gold import count_known_answers, essence_of
-from reeltalk_review.tables import AssignmentRow, ChainRow, EntryRow, EventRow, QueueRow, ResultRow, UnitRow, moment
+from reeltalk_review.tables import AssignmentRow, ChainRow, EntryRow, EventRow, QueueRow, ResultRow, UnitRow, timestamp
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import ReviewTask, remarks_of
-from reeltalk_review.work import EDITS
+from reeltalk_review.work import EDIT_KINDS
 
 STATES: Final = ("waiting", "begun", "adjudication", "done")
 """A unit is in one of them: nobody has it, somebody has it but not all work is in, people differ, all is settled."""
@@ -141,7 +141,7 @@ def _first_values(session: Session, unit_ids: Any) -> dict[str, dict[str, dict[s
             select(AssignmentRow.person_id, EventRow.place, EventRow.after)
             .join(AssignmentRow, AssignmentRow.id == EventRow.subject)
             .where(AssignmentRow.unit_id == unit_id, AssignmentRow.role == ANNOTATOR)
-            .where(EventRow.kind.in_(EDITS), EventRow.seq < first.scalar_subquery())
+            .where(EventRow.kind.in_(EDIT_KINDS), EventRow.seq < first.scalar_subquery())
             .order_by(EventRow.seq)
         )
         found[unit_id] = defaultdict(dict)
@@ -237,12 +237,7 @@ class PersonQuality(BaseModel):
 
 
 def _quality(session: Session, rows: Mapping[str, Sequence[CodedPlace]]) -> list[PersonQuality]:
-    """Numbers about everybody who worked, by queue and person.
-
-    Args:
-        session: The database.
-        rows: Decisions about complete units, by queue.
-    """
+    """Numbers about everybody who worked, by queue and person."""
     fields: dict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
     of_annotators = (
         select(AssignmentRow.person_id, UnitRow.queue_id)
@@ -406,7 +401,7 @@ class TeamStatsCache:
                 self._tasks = tuple(_agreement(queue.id, queue.title, rows[queue.id]) for queue in queues)
             order = {queue.id: number for number, queue in enumerate(queues)}
             quality = sorted(_quality(session, rows), key=lambda row: order[row.queue])
-            self._latest = TeamStats(head, moment(), self._tasks, tuple(quality))
+            self._latest = TeamStats(head, timestamp(), self._tasks, tuple(quality))
             return self._latest
 
 

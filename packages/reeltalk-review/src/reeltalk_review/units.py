@@ -172,7 +172,7 @@ _SORTED_BY: Final[dict[str, Any]] = {
     "name": UnitRow.title,
     "turns": UnitRow.turns,
     "flags": UnitRow.flags,
-    # Before all work is in, nobody knows how much people differ.
+    # Before all work is in, it is unknown how much people differ.
     "disputed": case((_complete, UnitRow.disputed), else_=-1),
 }
 

@@ -2,7 +2,7 @@
 
 The chain of hashes shows that no event was changed, removed, added or moved. Events have the hashes of the rows that
 they changed, so a row that was changed, added or removed past the program is found too. Each event is signed with a key
-that the database does not hold. Whoever has that too could forge a whole new chain; a noted head shows that, and also
+that the database does not hold. With that key one could forge a whole new chain; a noted head shows that, and also
 that an older copy of the database was put back.
 """
 

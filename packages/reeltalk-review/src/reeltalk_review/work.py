@@ -40,7 +40,7 @@ from reeltalk_review.tables import AssignmentRow, EntryRow, EventRow, PersonRow,
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import ReviewTask, remarks_of
 
-EDITS: Final = ("save", "undo", "redo")
+EDIT_KINDS: Final = ("save", "undo", "redo")
 """Kinds of events that change an entry."""
 Step = Literal["undo", "redo"]
 TRAINED: Final = "this task was training, and what was settled has been shown; it stays as it was submitted"
@@ -181,7 +181,7 @@ def findings(
     return found
 
 
-def acceptable(
+def acceptable_places(
     assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, queue: QueueRow, rows: Mapping[str, EntryRow]
 ) -> list[str]:
     """The places that somebody may accept at once: their drafts passed all checks, and nothing was typed there."""
@@ -192,7 +192,7 @@ def acceptable(
 
 
 def accept_in_bulk(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> int:
-    """Accept the drafts of all `acceptable` places, each as an entry of its own with the mark `in_bulk`.
+    """Accept the drafts of all `acceptable_places`, each as an entry of its own with the mark `in_bulk`.
 
     Returns:
         The number of places.
@@ -206,7 +206,7 @@ def accept_in_bulk(change: Transaction, assignment: AssignmentRow, unit: UnitRow
     if not queue.settings.get(IN_BULK):
         raise Forbidden("in this queue every turn is decided by itself; an owner can change that")
     rows = entries(change.session, assignment.id)
-    places = acceptable(assignment, unit, task, queue, rows)
+    places = acceptable_places(assignment, unit, task, queue, rows)
     for place in places:
         value = task.draft_value(unit.content, place) | {"decision": Decision.ACCEPT.value}
         stored = check_value(change.session, assignment, unit, task, place, value) | {IN_BULK: True}
@@ -223,7 +223,9 @@ def _check_open(assignment: AssignmentRow, unit: UnitRow) -> None:
         raise Conflict("this work was submitted; take it back, or ask an adjudicator to return it")
 
 
-def step(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, kind: Step) -> EntryRow:
+def undo_or_redo(
+    change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, kind: Step
+) -> EntryRow:
     """Undo the last change of an assignment, back to the beginning of its history, or redo what was undone last.
 
     Raises:
@@ -232,7 +234,7 @@ def step(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: Re
     _check_open(assignment, unit)
     done: list[int] = []
     undone: list[int] = []
-    edits = select(EventRow.seq, EventRow.kind).where(EventRow.subject == assignment.id, EventRow.kind.in_(EDITS))
+    edits = select(EventRow.seq, EventRow.kind).where(EventRow.subject == assignment.id, EventRow.kind.in_(EDIT_KINDS))
     for seq, edit in change.session.execute(edits.order_by(EventRow.seq)):
         if edit == "save":
             done.append(seq)
@@ -254,7 +256,9 @@ def step(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: Re
 
 def entry_history(session: Session, assignment_id: str, place: str | None = None) -> list[EventRow]:
     """All changes of an assignment's entries, first to last; only those at one place if it is given."""
-    query = select(EventRow).where(EventRow.subject == assignment_id, EventRow.kind.in_(EDITS)).order_by(EventRow.seq)
+    query = (
+        select(EventRow).where(EventRow.subject == assignment_id, EventRow.kind.in_(EDIT_KINDS)).order_by(EventRow.seq)
+    )
     return list(session.scalars(query if place is None else query.where(EventRow.place == place)))
 
 
@@ -270,10 +274,7 @@ def _put(
     kind: str,
     active_s: float = 0.0,
 ) -> EntryRow:
-    """Set the value and the stale mark of a place, and the stale marks of other places.
-
-    `there` has `value`, `stale`, and `others`: the marks of the other places.
-    """
+    """Set the value and the stale mark of a place, and the stale marks of other places."""
     values = {other: entry.value for other, entry in rows.items()}
     if assignment.role != ADJUDICATOR and (reason := task.lock_reason(unit.content, values, place)) is not None:
         raise Conflict(reason, code="locked")

@@ -1,13 +1,24 @@
 """Teams on each kind of database, and people who are new in each test."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import pytest
 from postgres_cluster import PostgresCluster, postgres_cluster
 from team import Team, compiled_once, make_team, one_loop
+
+HERE: Final = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Of tests in a browser, `make test` runs one of each kind of screen, which says so: `browser(always=True)`."""
+    for item in items:
+        mark = item.get_closest_marker("browser")
+        if mark is not None and not mark.kwargs.get("always") and HERE in item.path.parents:
+            item.add_marker(pytest.mark.slow)
 
 
 class MakeTeam(Protocol):

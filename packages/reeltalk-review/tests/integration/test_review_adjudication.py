@@ -84,7 +84,7 @@ def watch(page: Page, problems: list[str]) -> None:
 
 
 @pytest.mark.firefox
-@pytest.mark.browser
+@pytest.mark.browser(always=True)
 def test_a_unit_is_decided_from_the_keyboard_and_survives_a_reload(browser: Chromium, team: Team, address: str) -> None:
     first, second = team.member("Ann", "annotator"), team.member("Ben", "annotator")
     judge = team.member("Jo", "adjudicator")

@@ -83,6 +83,7 @@ def opened(review: ServedReview, context: BrowserContext, name: str, queue: str,
 
 
 @pytest.mark.firefox
+@pytest.mark.browser(always=True)
 def test_answers_are_rated_by_keys_and_handed_in(review: ServedReview, context: BrowserContext, name: str) -> None:
     page = opened(review, context, name, "rating")
     press(page, "3", "2", "1")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, expect
 from served_review import serving
 from team import make_team, small_content
@@ -10,6 +11,7 @@ from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk_review.web import cookie_name
 
 
+@pytest.mark.browser
 def test_turns_that_passed_are_accepted_at_once_and_the_others_stay(tmp_path: Path, browser: Browser) -> None:
     content = small_content(1)
     for index, outcome in enumerate((GateOutcome.PASSED, GateOutcome.FLAGGED, GateOutcome.PASSED)):

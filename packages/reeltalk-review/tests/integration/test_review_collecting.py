@@ -52,6 +52,7 @@ def opened(review: ServedReview, context: BrowserContext, name: str, path: str) 
     return page
 
 
+@pytest.mark.browser(always=True)
 def test_two_people_talk_and_somebody_else_approves(
     review: ServedReview, browser: Browser, name: str, dialogue: str
 ) -> None:

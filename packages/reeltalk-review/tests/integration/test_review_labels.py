@@ -88,6 +88,7 @@ def on_turn(page: Page, number: int) -> None:
 
 
 @pytest.mark.firefox
+@pytest.mark.browser(always=True)
 def test_a_chain_is_tagged_by_keys_alone_and_a_reload_goes_on_where_one_was(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:

@@ -111,6 +111,7 @@ def on_link(page: Page, name: str) -> None:
 
 
 @pytest.mark.firefox
+@pytest.mark.browser(always=True)
 def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:

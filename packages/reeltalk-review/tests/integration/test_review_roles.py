@@ -685,7 +685,7 @@ CHANGING: Final = [line for line in LINES if line.method not in ("GET", "HEAD") 
 
 @pytest.mark.parametrize("line", CHANGING, ids=lambda line: line.name)
 def test_nothing_changes_for_another_site_or_without_the_token_of_the_session(
-    world: World, line: Line, reliability: Reliability
+    world: World, line: Line, full: bool, reliability: Reliability
 ) -> None:
     tally = reliability("review", "changes asked for by another site or without the session's token", "a change")
     who = "owner"
@@ -700,6 +700,8 @@ def test_nothing_changes_for_another_site_or_without_the_token_of_the_session(
     if line.route in OPEN_DOORS:
         forged = []
     forged += [(browser.csrf, headers) for headers in OTHER_SITES]
+    # In a quick run they take turns from line to line.
+    forged = forged if full else forged[CHANGING.index(line) % 3 :: 3]
     ask = line.make(world, browser)
     before = events(world)
     for csrf, headers in forged:

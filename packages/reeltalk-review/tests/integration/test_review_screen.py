@@ -46,7 +46,8 @@ def frame_of(page: Page) -> int:
     return int(time_s * FPS)
 
 
-@pytest.mark.firefox(always=True)
+@pytest.mark.firefox
+@pytest.mark.browser(always=True)
 def test_eight_turns_are_reviewed_by_keys_alone_and_a_reload_goes_on_where_one_was(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
@@ -119,6 +120,7 @@ def test_eight_turns_are_reviewed_by_keys_alone_and_a_reload_goes_on_where_one_w
 
 
 @pytest.mark.firefox
+@pytest.mark.browser(always=True)
 def test_what_is_typed_offline_is_saved_once_when_the_connection_is_back(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
@@ -176,7 +178,7 @@ def test_a_closed_tab_leaves_what_it_could_not_save_to_the_next(
 
 
 @pytest.mark.firefox
-@pytest.mark.parametrize("choice", ["mine", "theirs", "edit"])
+@pytest.mark.parametrize("choice", ["mine", "theirs", pytest.param("edit", marks=pytest.mark.browser(always=True))])
 def test_two_windows_that_save_one_turn_meet_in_a_merge_view(
     review: ServedReview, context: BrowserContext, name: str, choice: str
 ) -> None:

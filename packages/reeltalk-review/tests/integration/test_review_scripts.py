@@ -218,7 +218,7 @@ def heard_on(tab: "Tab") -> list[str]:
     return heard
 
 
-@pytest.mark.browser
+@pytest.mark.browser(always=True)
 @pytest.mark.timeout(1500)
 def test_nothing_that_is_shown_runs(
     tmp_path_factory: pytest.TempPathFactory, browser: "Browser", reliability: Reliability

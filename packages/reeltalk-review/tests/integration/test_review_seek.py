@@ -39,19 +39,17 @@ AWKWARD = (
     Numbered("h264-turned.mp4", rotation_deg=90),
 )
 """As they are, too, but for sound and a rotation."""
-OFTEN = (
-    Numbered("hevc-10-bit.mp4", codec="libx265", frames=96, pixel_format="yuv420p10le", options=QUIET),
+PROXIED = (
     Numbered("h264-variable.mp4", variable=True),
+    Numbered("hevc-10-bit.mp4", codec="libx265", frames=96, pixel_format="yuv420p10le", options=QUIET),
     Numbered("vp9-late.webm", codec="libvpx-vp9", frames=120, start_s=Fraction(5), options=FAST),
     Numbered("mpeg4-turned.mp4", codec="mpeg4", rotation_deg=270, options={"qscale": "3"}),
-)
-SELDOM = (
     Numbered("h264-variable.mkv", variable=True),
     Numbered("h264.ts", rate=Fraction(25)),
     Numbered("mpeg4.avi", codec="mpeg4", rate=Fraction(25), options={"qscale": "3"}),
     Numbered("h264-late.mp4", start_s=Fraction(5), options={"bf": "3"}),
 )
-"""What browsers do not play, or, as the late one, not to its end; half of it under `make test-full` alone."""
+"""What browsers do not play, or, as the late one, not to its end."""
 TRIMMED = "trimmed.mp4"
 TRIMMED_FROM = 31
 
@@ -92,6 +90,11 @@ SEEK = """async ([sha256, wanted]) => {
 }"""
 
 
+def always(films: Sequence[Numbered]) -> list[Any]:
+    """Films of which the first is tried in `make test` too."""
+    return [pytest.param(films[0], marks=pytest.mark.browser(always=True)), *films[1:]]
+
+
 @pytest.fixture(scope="module")
 def trimmed() -> Path:
     """A clip whose edit list hides the frames from its key frame to where it begins."""
@@ -105,9 +108,11 @@ def trimmed() -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(trimmed: Path, full: bool, tmp_path_factory: pytest.TempPathFactory) -> ReviewSite:
-    films = [film.make()[0] for film in (*SHOWN, *AWKWARD, *OFTEN, *(SELDOM if full else ()))]
-    return review_of([*films, trimmed], tmp_path_factory.mktemp("seeking"))
+def site(request: pytest.FixtureRequest, full: bool, tmp_path_factory: pytest.TempPathFactory) -> ReviewSite:
+    films = [film.make()[0] for film in ((*SHOWN, *AWKWARD, *PROXIED) if full else (SHOWN[0], PROXIED[0]))]
+    if full:
+        films.append(request.getfixturevalue("trimmed"))
+    return review_of(films, tmp_path_factory.mktemp("seeking"))
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +144,8 @@ def moments(film: Numbered, count: int) -> list[tuple[int, float]]:
 
 
 @pytest.mark.browser
-@pytest.mark.firefox(always=True)
-@pytest.mark.parametrize("film", SHOWN, ids=lambda film: film.name)
+@pytest.mark.firefox
+@pytest.mark.parametrize("film", always(SHOWN), ids=lambda film: film.name)
 def test_fifty_seeks_land_on_the_frame_asked_for(site: ReviewSite, page: "Page", film: Numbered, full: bool) -> None:
     path, _ = film.make()
     wanted = moments(film, 50 if full else 5)
@@ -163,9 +168,7 @@ def test_sound_and_rotation_do_not_matter(site: ReviewSite, page: "Page", film: 
 
 @pytest.mark.browser
 @pytest.mark.firefox
-@pytest.mark.parametrize(
-    "film", [*OFTEN, *(pytest.param(film, marks=pytest.mark.slow) for film in SELDOM)], ids=lambda film: film.name
-)
+@pytest.mark.parametrize("film", always(PROXIED), ids=lambda film: film.name)
 def test_a_proxy_shows_the_frame_that_its_original_has_then(
     site: ReviewSite, page: "Page", film: Numbered, full: bool
 ) -> None:

@@ -86,7 +86,7 @@ def test_no_page_of_the_team_has_a_grave_problem(world: World, browser: Browser,
     assert list(walked(world, browser, views, Path(shots) if shots else None, in_turn=not full)) == []
 
 
-@pytest.mark.browser
+@pytest.mark.browser(always=True)
 def test_an_owner_invites_somebody_who_joins_by_keyboard_alone(world: World, browser: Browser) -> None:
     owner = world.browsers["owner"]
     name = cookie_name(world.team.project)

@@ -24,7 +24,7 @@ def seen(tab: Any, name: str) -> list[str]:
     return found
 
 
-@pytest.mark.browser
+@pytest.mark.browser(always=True)
 def test_who_begins_is_trained_and_goes_on(tmp_path: Path, browser: Browser) -> None:
     team = make_team(tmp_path)
     owner, ada, ben = (team.member(*who) for who in (("Olga", "owner"), ("Ada", "annotator"), ("Ben", "annotator")))

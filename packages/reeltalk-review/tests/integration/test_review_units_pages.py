@@ -51,6 +51,7 @@ def pages(world: World) -> Iterator[str]:
     yield "/"
 
 
+@pytest.mark.browser
 def test_every_page_at_every_width_and_scheme(world: World, browser: Browser, full: bool) -> None:
     shots = Path(os.environ["UNITS_SHOTS"]) if "UNITS_SHOTS" in os.environ else None
     owner, name, wrong = world.browsers["owner"], cookie_name(world.team.project), []
@@ -77,7 +78,12 @@ def test_every_page_at_every_width_and_scheme(world: World, browser: Browser, fu
     assert wrong == []
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "scripts",
+    [pytest.param(True, marks=pytest.mark.browser(always=True)), False],
+    ids=["with scripts", "without scripts"],
+)
 def test_many_tasks_are_assigned_by_hand(world: World, browser: Browser, scripts: bool) -> None:
     owner, name = world.browsers["owner"], cookie_name(world.team.project)
     with serving(world.team.app) as address:

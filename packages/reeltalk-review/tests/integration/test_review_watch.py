@@ -169,7 +169,7 @@ def test_the_time_and_the_scene_stand_below_the_pointer(page: "Page") -> None:
     page.locator(".preview").wait_for(state="detached")
 
 
-@pytest.mark.browser
+@pytest.mark.browser(always=True)
 def test_edges_of_the_evidence_are_dragged_to_frames(page: "Page") -> None:
     assert page.evaluate("() => turns[1].evidence") == [{"start_s": 8.8, "end_s": 10.4}]
     drag(page, EDGES[1], 12.13)

@@ -20,7 +20,7 @@ from reeltalk.evaluation.models import AddedModel, ModelConfig
 from reeltalk.evaluation.playing.chat import question_text
 from reeltalk.evaluation.playing.play import Pictures, Response, TurnInput
 from reeltalk.llm.model import Message, Reply
-from reeltalk.progress import silent
+from reeltalk.progress import ignore_sentences
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.record import Json
 from reeltalk.video.encode import pixels_of
@@ -105,12 +105,12 @@ class LocalModel:
         return image if self._pictures is None else await self._pictures.jpeg(image)
 
 
-KEPT_STREAMS: Final = 64
-KEPT_BYTES: Final = 1 << 30
+CACHED_STREAMS: Final = 64
+CACHE_BYTES: Final = 1 << 30
 """Limit of all kept streams together; the least recently used one is dropped."""
 
 
-class Forking(Protocol):
+class ForkingStream(Protocol):
     """A `Stream` that can be copied, so that it can be continued in several ways."""
 
     @property
@@ -126,7 +126,7 @@ class Forking(Protocol):
         """Ask a question now."""
         ...
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         """Add a question and its answer to the conversation."""
         ...
 
@@ -147,7 +147,7 @@ class ForkingModel(Protocol):
         """Names the weights."""
         ...
 
-    def stream(self) -> Forking:
+    def stream(self) -> ForkingStream:
         """A new conversation about a video that begins now."""
         ...
 
@@ -182,7 +182,7 @@ Entry = FrameEntry | TurnEntry | HeardEntry
 class HeldStream:
     """A stream, and the frames, turns and spoken lines that it holds."""
 
-    stream: Forking
+    stream: ForkingStream
     holds: list[Entry] = field(default_factory=list)
 
 
@@ -190,7 +190,6 @@ class StreamPlayer:
     """Plays with a model that follows streams. It runs in its own thread, one turn at a time.
 
     Args:
-        model: The model.
         memory: Name of the memory that it keeps of a stream, for the signature.
         sees_frames: False if it must answer without frames.
         tells_options: False for a model that was not trained on choices. It gets the question without options.
@@ -286,7 +285,7 @@ class StreamPlayer:
             if isinstance(entry, HeardEntry):
                 held.stream.hear(entry.line)
             else:
-                held.stream.told(entry.question, entry.answer)
+                held.stream.add_exchange(entry.question, entry.answer)
             held.holds.append(entry)
         self._see(held, came, frames)
         # Later turns may see another answer in the history, so the stream without it is kept, too.
@@ -312,7 +311,7 @@ class StreamPlayer:
     def _keep(self, held: HeldStream) -> None:
         self._kept.append(held)
         while len(self._kept) > 1 and (
-            len(self._kept) > KEPT_STREAMS or sum(one.stream.memory_bytes for one in self._kept) > KEPT_BYTES
+            len(self._kept) > CACHED_STREAMS or sum(one.stream.memory_bytes for one in self._kept) > CACHE_BYTES
         ):
             del self._kept[0]
 
@@ -345,7 +344,9 @@ def conversation(seen: TurnInput) -> list[Entry]:
 
 def _load(spec: str, asking: ModelConfig) -> LocalModel:
     folder = Path(spec.partition(":")[2])
-    return LocalModel(LocalVideoModel(folder, max_new_tokens=asking.endpoint.max_tokens, tell=asking.tell or silent))
+    return LocalModel(
+        LocalVideoModel(folder, max_new_tokens=asking.endpoint.max_tokens, tell=asking.tell or ignore_sentences)
+    )
 
 
 TRANSFORMERS: Final = AddedModel(language_model=_load)

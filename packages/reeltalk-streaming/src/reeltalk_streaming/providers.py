@@ -62,7 +62,7 @@ def _jpeg(address: str) -> bytes:
 
 MAX_NEW_TOKENS: Final = 256
 STREAMING: Final = "reeltalk-streaming"
-KEPT_MB: Final = 4096
+CACHE_MB: Final = 4096
 BOUNDED_FRAMES: Final = 64
 """Frames that a bounded stream of a checkpoint keeps by default."""
 
@@ -97,7 +97,7 @@ class StreamingAPI(ModelAPI):
         config: GenerateConfig | None = None,
         device: str = "auto",
         fps: float = 1.0,
-        kept_mb: int = KEPT_MB,
+        kept_mb: int = CACHE_MB,
         memory: str = "all",
         memory_frames: int | None = None,
         **more: Any,
@@ -156,7 +156,7 @@ class StreamingAPI(ModelAPI):
             total_tokens=spoken.prompt_tokens + spoken.completion_tokens,
         )
         output.time = time.monotonic() - began_s
-        output.metadata = {"new_frames": answered.new_frames, "kept_events": answered.kept_events}
+        output.metadata = {"new_frames": answered.new_frames, "kept_events": answered.stored_events}
         return output
 
     async def aclose(self) -> None:

@@ -47,7 +47,7 @@ class Counting:
         self.watched = instruction
     def speak(self):
         return StreamAnswer(f"now: {self.watched}", 1, 1, 0.01, None)
-    def told(self, question, answer):
+    def add_exchange(self, question, answer):
         pass
 """
 
@@ -117,6 +117,7 @@ def test_a_script_from_a_pipe_is_answered_at_its_moments(
     assert replaced.out == done.stdout
 
 
+@pytest.mark.slow  # in make test a provider follows a checkpoint: `test_streaming_provider`
 def test_a_checkpoint_follows_a_video(video: str, tmp_path: Path, talk: Talk) -> None:
     pytest.importorskip("transformers", reason="the train extra is not installed")
     from tiny_architectures import save_tiny

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Literal
 
 FailureKind = Literal[
-    "connection", "access", "not-found", "invalid", "quota", "busy", "server", "time-out", "request", "reply", "empty",
-    "other",
+    "connection", "access", "not-found", "invalid", "quota", "busy", "server", "time-out", "request", "content",
+    "reply", "empty", "other",
 ]  # fmt: skip
-"""How a server failed, in this order: it was not reached; 401 or 403; 404; another 4xx; no money or quota is left; 429;
-5xx; no reply in time; for this request alone, which is too long or has refused content; a reply that cannot be used; a
-reply without a word; anything else."""
+"""How a server failed, in this order: it was not reached; it refuses the key; it has no such model or path; it refuses
+with another 4xx; no money or quota is left; 429; 5xx; no reply in time; for this request alone, which is too long; its
+content is refused; a reply that cannot be used; a reply without a word; anything else."""
 
 OF_ONE_REQUEST = "this request alone"
 """Marks the reason of a failure of kind `request`: asking the same again gives the same."""

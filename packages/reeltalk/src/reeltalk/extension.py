@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple
 
 from reeltalk.errors import ReeltalkError, SettingError
 
-PREFIX: Final = "python:"
+PYTHON_PREFIX: Final = "python:"
 """Prefix of such a name, for options that also take other names."""
 
 
-class Made(NamedTuple):
+class UserObject(NamedTuple):
     """An object of a user's class."""
 
     object: Any
@@ -28,7 +28,7 @@ class Made(NamedTuple):
     """First digits of the hash of the class's file."""
 
 
-class Loaded(NamedTuple):
+class UserFunction(NamedTuple):
     """A user's function."""
 
     function: Callable[..., Any]
@@ -37,7 +37,7 @@ class Loaded(NamedTuple):
     """First digits of the hash of the function's file."""
 
 
-def loaded_function(spec: str) -> Loaded:
+def loaded_function(spec: str) -> UserFunction:
     """Load the function that `spec` names.
 
     Args:
@@ -50,7 +50,7 @@ def loaded_function(spec: str) -> Loaded:
     found = getattr(module, name, None)
     if not callable(found) or inspect.isclass(found):
         raise SettingError(f"{spec}: {module.__name__} has no function {name!r}; give MODULE:FUNCTION")
-    return Loaded(found, name, _hash_of(module))
+    return UserFunction(found, name, _hash_of(module))
 
 
 def loaded_class(spec: str) -> type[Any]:
@@ -66,8 +66,8 @@ def loaded_class(spec: str) -> type[Any]:
     return _class_of(module, class_name, spec)
 
 
-GIVEN: Final = "given:"
-"""Begins the name of an object of this process, behind `PREFIX`."""
+OBJECT_PREFIX: Final = "given:"
+"""Begins the name of an object of this process, behind `PYTHON_PREFIX`."""
 _given: dict[str, tuple[object, str, str]] = {}
 
 
@@ -92,12 +92,12 @@ def given_spec(found: object) -> str:
     sha256 = hashlib.sha256(source).hexdigest()[:8]
     if not hasattr(made, "answer") and callable(made):
         made = SimpleNamespace(answer=made, name=name)
-    spec = f"{GIVEN}{name}-{sha256}"
+    spec = f"{OBJECT_PREFIX}{name}-{sha256}"
     _given[spec] = (made, name, sha256)
-    return PREFIX + spec
+    return PYTHON_PREFIX + spec
 
 
-def made_of(spec: str, *arguments: object, needs: tuple[str, ...] = ()) -> Made:
+def made_of(spec: str, *arguments: object, needs: tuple[str, ...] = ()) -> UserObject:
     """Make an object of the class that `spec` names.
 
     Args:
@@ -108,16 +108,16 @@ def made_of(spec: str, *arguments: object, needs: tuple[str, ...] = ()) -> Made:
     Raises:
         SettingError: There is no such class, it cannot be made, or it lacks one of `needs`.
     """
-    if spec.startswith(GIVEN):
+    if spec.startswith(OBJECT_PREFIX):
         if spec not in _given:
             raise SettingError(
-                f"{spec.removeprefix(GIVEN)} is an object of another process; run the cell again that evaluates it"
+                f"{spec.removeprefix(OBJECT_PREFIX)} is an object of another process; run the cell that evaluates it"
             )
-        return Made(*_given[spec])
+        return UserObject(*_given[spec])
     module, class_name = _loaded(spec)
     made = made_object(_class_of(module, class_name, spec), spec, *arguments)
     check_has(made, spec, needs)
-    return Made(made, class_name, _hash_of(module))
+    return UserObject(made, class_name, _hash_of(module))
 
 
 def check_has(made: object, spec: str, needs: tuple[str, ...]) -> None:
@@ -147,10 +147,10 @@ def made_object(found: type[Any], spec: str, *arguments: object) -> Any:
             if arguments
             else ("without arguments", "give its arguments defaults")
         )
-        raise SettingError(f"{spec}: the class cannot be made {how}: {told(error)}; {hint}") from error
+        raise SettingError(f"{spec}: the class cannot be made {how}: {error_line(error)}; {hint}") from error
 
 
-def told(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """Describe an error of a user's code in one line."""
     text = " ".join(str(error).split())[:300]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -184,7 +184,7 @@ def _loaded(spec: str) -> tuple[ModuleType, str]:
         hint = "install it, or give the path of its file" if error.name == where.split(".")[0] else "install it"
         raise SettingError(f"{spec}: {error}; {hint}") from error
     except Exception as error:
-        raise SettingError(f"{spec} cannot be imported: {told(error)}; fix the module") from error
+        raise SettingError(f"{spec} cannot be imported: {error_line(error)}; fix the module") from error
 
 
 def _from_file(path: Path) -> ModuleType:

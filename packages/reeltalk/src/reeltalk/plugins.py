@@ -78,6 +78,10 @@ class Command:
     """Options that `--help` shows, such as `--limit`; `--help-all` shows the rest too. All are shown if it is empty."""
 
 
+_points = cache(entry_points)
+"""Read once: that takes as long as importing a module."""
+
+
 @cache
 def added(group: str) -> Mapping[str, EntryPoint]:
     """The entry points of a group by name. Nothing is imported.
@@ -85,7 +89,7 @@ def added(group: str) -> Mapping[str, EntryPoint]:
     Args:
         group: One of `GROUPS`.
     """
-    return {point.name: point for point in sorted(entry_points(group=group), key=lambda point: point.name)}
+    return {point.name: point for point in sorted(_points().select(group=group), key=lambda point: point.name)}
 
 
 def load(group: str, name: str, kind: type = object) -> Any:

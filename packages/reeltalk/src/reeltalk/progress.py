@@ -10,9 +10,9 @@ Tell = Callable[[str], None]
 """Receives a sentence for the user, for example that a metric is not available here."""
 
 
-def unseen(what: str, done: int, total: int, share: float) -> None:
+def ignore_progress(what: str, done: int, total: int, share: float) -> None:
     """Ignore progress."""
 
 
-def silent(sentence: str) -> None:
+def ignore_sentences(sentence: str) -> None:
     """Ignore sentences."""

@@ -312,7 +312,7 @@ def test_ctrl_c_while_videos_are_decoded_ends_at_once(
 FULL = "a traceback, a torn file, or a run that does not go on"
 
 
-@pytest.mark.parametrize("largest_file_bytes", [6_000, 33_000])
+@pytest.mark.parametrize("largest_file_bytes", [6_000, pytest.param(33_000, marks=pytest.mark.slow)])
 def test_a_full_disk_is_a_clear_error_and_the_run_goes_on(
     runs: Launcher,
     benchmark: Path,

@@ -26,7 +26,7 @@ from places import doc_page
 
 from reeltalk.cli import run
 
-# `make test` has Ray on one machine, in tests/unit/parallel.
+# tests/unit/parallel has Ray on one machine.
 pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 LENIENT = (

@@ -528,17 +528,13 @@ def watch(tab: Tab) -> list[str]:
     return problems
 
 
+@pytest.mark.slow
 @pytest.mark.browser
-def test_no_page_scrolls_sideways(site: Path, judged_site: Path, browser: Browser, full: bool) -> None:
-    if full:
-        every = [*pages_of(site), *pages_of(judged_site)]
-        pages = {390: every, 1280: every}
-    else:
-        pages = {390: [*pages_of(site, each=1), *pages_of(judged_site, each=2)], 1280: pages_of(judged_site, each=1)}
-    for width, opened in pages.items():
+def test_no_page_scrolls_sideways(site: Path, judged_site: Path, browser: Browser) -> None:
+    for width in (390, 1280):
         with browser.new_page(viewport={"width": width, "height": 800}) as tab:
             problems = watch(tab)
-            for path in opened:
+            for path in [*pages_of(site), *pages_of(judged_site)]:
                 tab.goto(path.as_uri())
                 assert widths(tab) == (width, width), path.name
             assert problems == []
@@ -587,6 +583,7 @@ def test_a_browser_sorts_filters_and_prints(site: Path, judged_site: Path, brows
     assert problems == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_without_scripts_everything_is_there(site: Path, browser: Browser) -> None:
     with browser.new_page(java_script_enabled=False) as tab:
@@ -782,11 +779,10 @@ def test_turns_are_sorted_opened_in_place_and_linked_to(choice_site: Path, brows
     assert problems == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
-def test_many_turns_are_filtered_and_sorted_at_once(
-    choice_site: Path, tmp_path: Path, browser: Browser, full: bool
-) -> None:
-    turns = 50_000 if full else 5_000
+def test_many_turns_are_filtered_and_sorted_at_once(choice_site: Path, tmp_path: Path, browser: Browser) -> None:
+    turns = 50_000
     site = tmp_path / "site"
     shutil.copytree(choice_site, site)
 
@@ -814,6 +810,7 @@ def test_many_turns_are_filtered_and_sorted_at_once(
     assert {step: ms for step, ms in took_ms.items() if ms >= 300} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_long_list_has_pages_and_is_searched_as_a_whole(tmp_path: Path, browser: Browser) -> None:
     run = make_long_run(tmp_path / "run", dialogues=450)

@@ -39,6 +39,7 @@ def test_no_page_has_a_grave_problem(site: Path, browser: Browser, full: bool) -
     assert [str(problem) for problem in problems] == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_walk_finds_what_is_wrong(tmp_path: Path, browser: Browser) -> None:
     wide = '<div style="width: 900px">wide</div>'

@@ -148,7 +148,11 @@ def test_references_are_signed_by_measures_that_read_them_and_by_no_others(tmp_p
     assert "refs" not in before["accuracy"]
 
 
-@pytest.mark.parametrize("judge", [typed, match, choice], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "judge",
+    [typed, pytest.param(match, marks=pytest.mark.slow), choice],
+    ids=lambda module: module.__name__,
+)
 def test_a_rule_that_is_edited_by_one_word_moves_the_signature(
     judge: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from reeltalk.judge.judge import JudgeUnit, score_row
 from reeltalk.judge.protocol import REFERENCE, Protocol, ProtocolCriterion, per_cent
-from reeltalk.judge.turns import NOBODY, SingleTurnJudge
+from reeltalk.judge.turns import NO_MODEL, SingleTurnJudge
 from reeltalk.llm.model import AsyncModel
 from reeltalk.schema.scoring import JudgedScore
 
@@ -49,4 +49,4 @@ class BrevityJudge(SingleTurnJudge):
         turn = unit.turns[index]
         said, needed = len(turn.text.split()), len(turn.references[0].split())
         value = min(1.0, needed / said) if said else 0.0
-        return [score_row(unit, "brevity", NOBODY, value, turn=turn, explanation=f"{said} words, reference {needed}")]
+        return [score_row(unit, "brevity", NO_MODEL, value, turn=turn, explanation=f"{said} words, reference {needed}")]

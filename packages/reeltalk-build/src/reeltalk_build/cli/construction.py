@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import BUDGET, FIRST, FLAG, HOW, MODEL, PLAN, START, ExecutorName, in_groups
+from reeltalk.cli.options import BUDGET, FLAG, IN_RUN, IN_START, MODEL, PLAN, START, ExecutorName, in_groups
 from reeltalk.cli.terminal import ProgressBar, print_report, print_some, say
 from reeltalk.errors import SettingError
-from reeltalk.extension import PREFIX
+from reeltalk.extension import PYTHON_PREFIX
 from reeltalk_build.construct.settings import AskSettings, ConstructSettings, Step
 from reeltalk_build.construct.writer_options import check_writer_options
 
@@ -59,14 +59,14 @@ def construct(
     benchmark: Path,
     /,
     *,
-    writer: Annotated[str, FIRST] = "graph",
+    writer: Annotated[str, IN_START] = "graph",
     steps: tuple[Step, ...] = (),
     rubrics: Annotated[bool, FLAG] = False,
     sheet: Annotated[int | None, Parameter(group=SHEETS)] = None,
     apply: Annotated[tuple[Path, ...], Parameter(group=SHEETS)] = (),
-    workers: Annotated[int | None, HOW] = None,
+    workers: Annotated[int | None, IN_RUN] = None,
     executor: ExecutorName = "local",
-    plan: Annotated[bool, PLAN, FIRST] = False,
+    plan: Annotated[bool, PLAN, IN_START] = False,
     settings: Settings = CONSTRUCT_DEFAULTS,
     asking: Asking = ASK_DEFAULTS,
 ) -> int:
@@ -150,7 +150,7 @@ def _plan(
     from reeltalk_build.construct.prompting import construction_prompts
 
     answers = asking.probe or asking.judge or asking.attacker
-    if writer.startswith(PREFIX) or (writer == "graph" and not answers):
+    if writer.startswith(PYTHON_PREFIX) or (writer == "graph" and not answers):
         print(f"{'the graph' if writer == 'graph' else writer} asks no model of ours: no requests, no tokens, no money")
         return 0
     prices = prices_of(asking.price_in, asking.price_out, "--price")

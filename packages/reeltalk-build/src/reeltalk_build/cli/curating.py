@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import FIRST, FLAG, HOW, START, ExecutorName, in_groups, with_presets
+from reeltalk.cli.options import FLAG, IN_RUN, IN_START, START, ExecutorName, in_groups, with_presets
 from reeltalk.cli.terminal import ProgressBar, print_report
 from reeltalk_build.curate.settings import PRESETS, CurateSettings
 
@@ -34,8 +34,8 @@ else:
 
 def curate(
     *videos: str,
-    into: Annotated[Path, FIRST],
-    workers: Annotated[int | None, HOW] = None,
+    into: Annotated[Path, IN_START],
+    workers: Annotated[int | None, IN_RUN] = None,
     executor: ExecutorName = "local",
     cache: Path | None = None,
     max_download_gib: float = 100.0,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import App, Group, Parameter
 
-from reeltalk.cli.options import FLAG, MODEL, OUT, OVERWRITE, SELECT, SELECTION
+from reeltalk.cli.options import FLAG, IN_OUTPUT, IN_SELECTION, MODEL, OVERWRITE, SELECTION
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.schema.server_address import check_address, check_server
@@ -146,10 +146,10 @@ def tell(
     graphs: Path,
     /,
     *,
-    scenarios: Annotated[Path | None, SELECT] = None,
+    scenarios: Annotated[Path | None, IN_SELECTION] = None,
     initial_rooms: Annotated[Path | None, ROOMS] = None,
-    limit: Annotated[int | None, SELECT] = None,
-    out: Annotated[Path, OUT],
+    limit: Annotated[int | None, IN_SELECTION] = None,
+    out: Annotated[Path, IN_OUTPUT],
     model: Annotated[str | None, IN_MODEL] = None,
     base_url: Annotated[str | None, IN_MODEL] = None,
     api_key_env: Annotated[str, IN_MODEL] = API_KEY_ENV,
@@ -294,7 +294,7 @@ def _refine(
         )
     for name, reason in done.failed.items():
         print(f"{name}: not written: {reason}")
-    print(f"{done.written:,} texts written, {done.kept:,} kept, {len(done.failed):,} failed: {out}")
+    print(f"{done.written:,} texts written, {done.reused:,} kept, {len(done.failed):,} failed: {out}")
     return 1 if done.failed else 0
 
 
@@ -354,7 +354,7 @@ def questions(
             turns=turns,
             seed=seed,
             overwrite=overwrite,
-            is_told=leak_of,
+            is_answered=leak_of,
             progress=lambda n, total: bar.show("asking", n, total, n / total),
         )
     print(f"{done.dialogues:,} dialogues, {done.turns:,} turns in {benchmark}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import BUDGET, DRY_RUN, FLAG, OUT, OVERWRITE, SELECT, SELECTION, in_groups
+from reeltalk.cli.options import BUDGET, DRY_RUN, FLAG, IN_OUTPUT, IN_SELECTION, OVERWRITE, SELECTION, in_groups
 from reeltalk.cli.terminal import ProgressBar, print_report, refuse_existing, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.server_address import check_server
@@ -41,8 +41,8 @@ def tag(
     /,
     *,
     measure: Annotated[bool, FLAG] = False,
-    limit: Annotated[int | None, SELECT] = None,
-    out: Annotated[Path | None, OUT] = None,
+    limit: Annotated[int | None, IN_SELECTION] = None,
+    out: Annotated[Path | None, IN_OUTPUT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
     dry_run: Annotated[bool, DRY_RUN] = False,
     options: Tagging = TAGGING,

@@ -34,9 +34,9 @@ BALANCED: Final[dict[Balance, tuple[str, ...]]] = {
 """Vocabularies by the value of `--balance`. Each is balanced separately: its target shares add up to 1."""
 
 
-WANTED: Final = 3
+LABELS_A_CLIP: Final = 3
 """Labels that a clip is to get; with several vocabularies as many of each."""
-WANTED_BETWEEN: Final = 2
+LABELS_A_LINKAGE: Final = 2
 """Relations, and skills, that a model is to prefer between two chains."""
 UNWANTED: Final[frozenset[Label]] = frozenset(
     ("vdact.question_type", str(label))
@@ -95,7 +95,7 @@ def read_targets(path: Path, balance: Balance) -> dict[Label, float]:
     """
     try:
         tables = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         raise InputError(f"not TOML: {error}", file=path) from None
     targets: dict[Label, float] = {}
     # `[cogme.target]` is a table inside a table in TOML; `["cogme.target"]` is not. Both are accepted.
@@ -147,7 +147,7 @@ def benchmark_shortfall(benchmark: Benchmark, balance: Balance, targets: Path | 
     return shortfall(counts, read_targets(targets, balance) if targets else even_targets(balance))
 
 
-def wanted_labels(
+def preferred_labels(
     settings: ConstructSettings, clips: Iterable[Clip], known: Iterable[Turn] = (), spoken: Collection[str] = ()
 ) -> dict[ClipId, tuple[Label, ...]]:
     """The labels that the chain of each clip is to get; none without `--balance`.
@@ -166,13 +166,13 @@ def wanted_labels(
     given = settings.targets
     targets = read_targets(given, settings.balance) if given else even_targets(settings.balance)
     counts = count_labels(balanced_labels(turn, settings.balance) for turn in known)
-    each = WANTED // len({vocabulary for vocabulary, _ in targets})
+    each = LABELS_A_CLIP // len({vocabulary for vocabulary, _ in targets})
     video_of = {clip.id: clip.video_id for clip in clips}
     keys, silent = list(video_of), {name: {_SPOKEN} for name, video in video_of.items() if video not in spoken}
     return deal_labels(keys, targets, each=each, seed=settings.seed, counts=counts, never=silent)
 
 
-def wanted_between(
+def preferred_between(
     settings: ConstructSettings, keys: Sequence[K], vocabulary: Literal["svbench.relation", "svbench.skill"]
 ) -> dict[K, tuple[str, ...]]:
     """The relations to look for first between two chains, or the skills to prefer; none without `--balance`.
@@ -186,7 +186,7 @@ def wanted_between(
         return {}
     labels = VOCABULARIES[vocabulary]
     targets: dict[Label, float] = {(vocabulary, str(label)): 1 / len(labels) for label in labels}
-    dealt = deal_labels(keys, targets, each=WANTED_BETWEEN, seed=settings.seed)
+    dealt = deal_labels(keys, targets, each=LABELS_A_LINKAGE, seed=settings.seed)
     return {key: tuple(label for _, label in own) for key, own in dealt.items()}
 
 

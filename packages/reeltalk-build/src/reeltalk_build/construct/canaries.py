@@ -31,7 +31,7 @@ from reeltalk_build.construct.writers import Language, Unwritten, Writer
 U = TypeVar("U", QAChain, Dialogue)
 READ_AGAIN: Final = 6
 """Drafts that the judges read a second time, with changed turns."""
-EACH: Final = 3
+PER_KIND: Final = 3
 """Changed turns of each kind, 18 of all six; where one fits too few turns, others stand in, twice as many at most."""
 Said = tuple[str, str]
 """A question and its answer."""
@@ -161,7 +161,7 @@ def draw_canaries(
     Yields:
         The copy, and the kind of change by index of the turn.
     """
-    wanted, used = math.ceil(len(KINDS) * EACH / max(1, len(units))), Counter[str]()
+    wanted, used = math.ceil(len(KINDS) * PER_KIND / max(1, len(units))), Counter[str]()
     for unit in units:
         draw = random.Random(f"canaries {seed} {unit.id}")
         others = [turn for other in units if _part(other) != _part(unit) for turn in other.turns if is_counted(turn)]
@@ -170,7 +170,7 @@ def draw_canaries(
         for index in draw.sample(places, len(places)):
             for kind in sorted(KINDS, key=used.__getitem__) if len(kinds) < min(wanted, len(turns) - 1) else ():
                 said = turns[index].question, turns[index].references[0]
-                changed = KINDS[kind](said, others, draw, _WORDS[language]) if used[kind] < 2 * EACH else None
+                changed = KINDS[kind](said, others, draw, _WORDS[language]) if used[kind] < 2 * PER_KIND else None
                 if changed is not None and changed != said:
                     question, answer = changed
                     turns[index] = turns[index].model_copy(update={"question": question, "references": (answer,)})

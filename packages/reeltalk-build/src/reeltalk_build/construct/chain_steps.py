@@ -12,7 +12,7 @@ from reeltalk.schema.paths import PathStatistics, draw_paths
 from reeltalk.schema.record import ClipId
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, FRAMES, LINKAGES, PATHS, REWRITES, SIGHTINGS, SPEECH, VIDEOS
-from reeltalk_build.construct.balance import Label, wanted_between, wanted_labels
+from reeltalk_build.construct.balance import Label, preferred_between, preferred_labels
 from reeltalk_build.construct.canaries import Enough, judge_the_judges
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.leakage import leak_of
@@ -66,7 +66,7 @@ def _wanted_labels(run: ConstructRun) -> dict[ClipId, tuple[Label, ...]]:
     of_others = (turn for rows in tables for unit in rows if WRITER not in unit.extra for turn in unit.turns)
     spoken = {utterance["video_id"] for utterance in run.benchmark.table(SPEECH).raw()}
     clips = (clip for video in run.videos for clip in run.clips_of(video.id))
-    return wanted_labels(run.settings, clips, of_others, spoken)
+    return preferred_labels(run.settings, clips, of_others, spoken)
 
 
 def _write_chains_of(
@@ -148,8 +148,8 @@ def write_linkages(run: ConstructRun) -> StepResult:
     """Linkages between adjacent chains, and drafts that rewrite their later turns."""
     chains = ChainsByVideo(run)
     names = [after.id for _, _, after in chains.adjacent()] if run.settings.balance is not None else []
-    relations = wanted_between(run.settings, names, "svbench.relation")
-    skills = wanted_between(run.settings, names, "svbench.skill")
+    relations = preferred_between(run.settings, names, "svbench.relation")
+    skills = preferred_between(run.settings, names, "svbench.skill")
 
     def write(pair: tuple[Video, QAChain, QAChain]) -> tuple[list[Linkage], list[Rewrite], list[GateResult]]:
         video, before, after = pair

@@ -19,15 +19,15 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.speech import Speech, Utterance
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import FRAMES, SIGHTINGS, SPEECH
-from reeltalk.video.sampling import evenly, uniform
+from reeltalk.video.sampling import pick_evenly, uniform
 from reeltalk_build.construct.frames import FrameJpeg, read_frames
 from reeltalk_build.construct.prompting import UNSEEN, VisualContext
 
 FRAMES_BY_ROOT: Final = 1.5
 """Frames of a calm part, by the root of its seconds: 5 of 10 s, 9 of 30 s, 12 of 60 s."""
-LEAST: Final = 3
+FEWEST_FRAMES: Final = 3
 """Fewest frames of a part, however short it is, if the most that is allowed is not less."""
-DENSER: Final = 1.4
+JUDGE_DENSITY: Final = 1.4
 """A judge gets this many times the frames of the writer."""
 CALM_PX: Final = 6.0
 """Mean optical flow in a second, in pixels of a picture 256 wide, above which a part gets more frames."""
@@ -35,11 +35,11 @@ MOST_PACE: Final = 2.0
 """Most times the frames of a calm part."""
 FEWEST_WORDS: Final = 2
 """A file name with fewer words of three letters is no title, unless they are Chinese."""
-KEPT: Final = 32
+CACHED_PARTS: Final = 32
 """Parts whose frames are cached. A scene is asked about once for every task; its frames are decoded once."""
 MOST_SIGHTINGS: Final = 60
 """Most lines of objects in the text for a model that sees no images."""
-INSIDE: Final = 3
+FRAMES_INSIDE: Final = 3
 """Frames that a judge sees of each stretch that a turn rests on, at least; a short one gets a denser look."""
 MOST_SPEECH_CHARACTERS: Final = 20_000
 """Most characters of the speech of one part, about half an hour of talk."""
@@ -74,7 +74,7 @@ class VideoContext:
     ) -> VisualContext:
         """Frames from inside the intervals, or the objects in them, or why there are none: `VisualContext.unseen`.
 
-        Of each stretch that turns rest on, `INSIDE` frames at least are shown, as far as `frames` more allow.
+        Of each stretch that turns rest on, `FRAMES_INSIDE` frames at least are shown, as far as `frames` more allow.
 
         Raises:
             BenchmarkError: The benchmark has no file of any video.
@@ -117,7 +117,7 @@ class VideoContext:
         )
         with self._lock:
             self._kept[key] = seen
-            if len(self._kept) > KEPT:
+            if len(self._kept) > CACHED_PARTS:
                 self._kept.popitem(last=False)
         return seen
 
@@ -136,7 +136,7 @@ class VideoContext:
             if self._speech is None:
                 self._speech = Speech(self._benchmark.read(SPEECH))
             speech = self._speech
-        return speech_lines(speech.said_in(video.id, intervals))
+        return speech_lines(speech.spoken_in(video.id, intervals))
 
     def _flow(self, video: Video, interval: Interval) -> float | None:
         """Mean optical flow in an interval; None if it was not measured."""
@@ -166,7 +166,7 @@ class VideoContext:
 
 
 def speech_lines(utterances: Sequence[Utterance]) -> str:
-    """Utterances as lines such as `12.0–14.5 s Anna: Come in.`; of a very long talk the beginning, which is said."""
+    """Utterances as lines such as `12.0–14.5 s Anna: Come in.`; of a very long talk the beginning and a count."""
     lines: list[str] = []
     left = MOST_SPEECH_CHARACTERS
     for number, spoken in enumerate(utterances):
@@ -193,7 +193,7 @@ def frame_count(duration_s: float, *, most: int, flow_px: float | None = None, d
     `flow_px` is the mean optical flow in a second, in pixels of a picture 256 wide, if it is known.
     """
     pace = min(MOST_PACE, max(1.0, (flow_px or 0.0) / CALM_PX))
-    wanted = max(LEAST, math.ceil(FRAMES_BY_ROOT * math.sqrt(duration_s) * pace))
+    wanted = max(FEWEST_FRAMES, math.ceil(FRAMES_BY_ROOT * math.sqrt(duration_s) * pace))
     return max(1, math.ceil(min(most, wanted) * denser))
 
 
@@ -217,15 +217,15 @@ def frame_times(
         denser=denser,
     )
     share = min(1.0, together / max(1, sum(map(len, own))))
-    return sorted({time_s for times in own for time_s in evenly(times, max(1, round(len(times) * share)))})
+    return sorted({time_s for times in own for time_s in pick_evenly(times, max(1, round(len(times) * share)))})
 
 
 def closer_times(stretches: Sequence[Interval], shown_s: Sequence[float], most: int) -> list[float]:
-    """Times of at most `most` further frames, so that each stretch has `INSIDE`; the shortest stretches first."""
+    """Times of up to `most` further frames, so that each stretch has `FRAMES_INSIDE`; the shortest stretches first."""
     found: list[float] = []
     for stretch in sorted(set(stretches), key=lambda stretch: (stretch.duration_s, stretch.start_s)):
         inside = sum(map(stretch.reaches, (*shown_s, *found)))
-        found += uniform(stretch, frames=INSIDE - inside) if inside < INSIDE else []
+        found += uniform(stretch, frames=FRAMES_INSIDE - inside) if inside < FRAMES_INSIDE else []
     return sorted(set(found[:most]))
 
 

@@ -32,7 +32,7 @@ CHECKLIST: Final = "checklist"
 """Gate of a checklist that is tried on the right answer and on wrong ones."""
 MOST_SCENE_CLIPS: Final = 4
 """Most clips of a scene."""
-PASSES: Final = 2
+MERGE_PASSES: Final = 2
 """MT-Video-Bench merges twice."""
 
 
@@ -67,7 +67,6 @@ def single_scenes(
     """Merge neighbouring clips with similar captions into scenes.
 
     Args:
-        video_id: The video.
         clips: Its clips in order of time.
         captions: Captions by clip. A clip without one becomes a separate scene.
         settings: Thresholds.
@@ -79,7 +78,7 @@ def single_scenes(
     """
     alike = alike or by_words(settings)
     groups = [([clip.id], captions.get(clip.id, "")) for clip in clips]
-    for _ in range(PASSES):
+    for _ in range(MERGE_PASSES):
         merged: list[tuple[list[ClipId], str]] = []
         for ids, caption in groups:
             last = merged[-1] if merged else None

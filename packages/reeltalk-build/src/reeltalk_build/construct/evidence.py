@@ -17,9 +17,9 @@ SLIP_S: Final = 1.0
 """Seconds by which evidence may reach beyond its clip; it is then cut to the clip."""
 ROUNDED_S: Final = 0.05
 """A writer reads the seconds of frames to a tenth."""
-WHOLE: Final = 0.9
+WHOLE_SHARE: Final = 0.9
 """Evidence of this share of a part is all of it."""
-FEW: Final = 3
+FEW_TURNS: Final = 3
 """So few turns may all rest on the same, and a part with so few frames may be evidence as a whole."""
 
 
@@ -43,7 +43,7 @@ def evidence_faults(unit: QAChain | Dialogue) -> list[GateResult]:
         for index, turn in enumerate(unit.turns)
         if turn.evidence and (isinstance(unit, QAChain) or turn.evidence != parts)
     }
-    if len(named) > FEW and len(set(named.values())) == 1:
+    if len(named) > FEW_TURNS and len(set(named.values())) == 1:
         reasons = dict.fromkeys(named, ("same", "its evidence is that of all turns, and says not where its answer is"))
     else:
         reasons = {index: fault for index, own in named.items() if (fault := _fault(own, parts, at_s)) is not None}
@@ -57,7 +57,7 @@ def _fault(evidence: Sequence[Interval], parts: Sequence[Interval], at_s: Sequen
     if at_s and not any(part.reaches(time_s, tolerance_s=ROUNDED_S) for part in evidence for time_s in at_s):
         return "fine", "its evidence lies between the moments that were shown, so nobody saw it there; name one of them"
     lengths_s = (sum(part.duration_s for part in some) for some in (evidence, parts))
-    if next(lengths_s) >= WHOLE * next(lengths_s) and not 0 < len(at_s) <= FEW:
+    if next(lengths_s) >= WHOLE_SHARE * next(lengths_s) and not 0 < len(at_s) <= FEW_TURNS:
         return "whole", "its evidence is all of this part, and says not where its answer is"
     return None
 

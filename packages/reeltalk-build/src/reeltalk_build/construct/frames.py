@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, Limits
-from reeltalk.video.encode import JPEG_QUALITY, jpeg, within
+from reeltalk.video.encode import JPEG_QUALITY, jpeg, shrink_to
 from reeltalk.video.frames import frames_at
 
 LONGEST_PX: Final = 1280
@@ -78,6 +78,6 @@ def decode_jpegs(argument: dict[str, Any]) -> list[tuple[float, str]]:
     """
     found = []
     for frame in frames_at(Path(argument["path"]), argument["times_s"]):
-        picture = within(frame.pixels, argument["longest_px"])
+        picture = shrink_to(frame.pixels, argument["longest_px"])
         found.append((frame.pts_s, base64.b64encode(jpeg(picture, quality=JPEG_QUALITY)).decode()))
     return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.gates import ELSEWHERE, FAULTS, VERIFIED, GateOutcome, GateResult, GateUnit
+from reeltalk.schema.gates import ELSEWHERE_KEY, FAULTS, VERIFIED, GateOutcome, GateResult, GateUnit
 from reeltalk_build.construct.replies import Verdict
 from reeltalk_build.construct.verification import TurnVerdict
 from reeltalk_build.construct.writers import Unwritten
@@ -37,7 +37,6 @@ class Subject:
 
         Args:
             name: Name of the gate.
-            outcome: Its outcome.
             reason: Why, unless it passed.
             turn: Index of the turn, from 0; None for the whole.
             more: Other fields of the result.
@@ -78,7 +77,7 @@ class Subject:
                 "seen": verdict.seen,
                 "verdicts": list(verdict.verdicts),
                 "judges": list(verdict.judges),
-                **({ELSEWHERE: True} if verdict.elsewhere else {}),
+                **({ELSEWHERE_KEY: True} if verdict.elsewhere else {}),
             },
         )
         return [

@@ -37,7 +37,7 @@ from reeltalk.language.answer_words import (
     verbs_in,
 )
 from reeltalk.language.vocabulary import ROOMS
-from reeltalk.metrics.agree import agrees, content_words, essence, is_yes_no, polarity, states
+from reeltalk.metrics.agree import added_words, agrees, content_words, is_yes_no, polarity, states_reference
 from reeltalk.metrics.choice import names_same
 from reeltalk.metrics.significance import binomial_tail
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, KeyType, QAChain, Turn
@@ -201,7 +201,7 @@ def _found(
         yield conversation, checks
 
 
-def leak_of(turn: Turn, said: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+def leak_of(turn: Turn, history: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
     """Check one turn against its own question and the history.
 
     Writers use it while no other video is known yet: it is stricter than `leaks` on the history, and has no habits.
@@ -214,7 +214,7 @@ def leak_of(turn: Turn, said: Sequence[tuple[str, str]]) -> tuple[str, str] | No
     own = own_answer(turn)
     if own is not None:
         return BLIND, own
-    told = _stated(_strict(), turn, said)
+    told = _stated(_strict(), turn, history)
     return None if told is None else (HISTORY, told)
 
 
@@ -239,7 +239,7 @@ def _own(turn: Turn) -> _Found:
     named = _named_answer(turn)
     if named is not None or not _all_said(turn):
         return named
-    return ALL_SAID if typed_by(turn) else _doubt(turn.question, ALL_SAID)
+    return ANSWER_IN_QUESTION if typed_by(turn) else _doubt(turn.question, ANSWER_IN_QUESTION)
 
 
 def _doubt(text: str, reason: str) -> _Doubt:
@@ -300,13 +300,13 @@ def _history(history: HistoryAnswerer, turn: Turn, said: Sequence[tuple[str, str
 def _stated(history: HistoryAnswerer, turn: Turn, said: Sequence[tuple[str, str]]) -> str | None:
     """The reason if an earlier turn is about the question and has the words of its answer; otherwise None."""
     for found in history.found(turn.question, said):
-        if any(states(found.text, reference, turn.question) for reference in turn.references):
+        if any(states_reference(found.text, reference, turn.question) for reference in turn.references):
             return _states_it(found)
     return None
 
 
 def _states_it(found: StatedAnswer) -> str:
-    how = "asks the like and has this answer" if found.asked_before else "states the answer"
+    how = "asks the like and has this answer" if found.repeats_question else "states the answer"
     return f"turn {found.turn + 1} {how}: {found.text!r}"
 
 
@@ -321,7 +321,7 @@ class _Habits:
         self._texts: dict[tuple[str, ...], str] = {}
         for conversation in learnt:
             for turn in filter(is_counted, conversation.turns):
-                said = essence(turn.references[0], turn.question)
+                said = added_words(turn.references[0], turn.question)
                 for form in _forms(turn):
                     if forms[hash(form)] >= fewest:
                         self._all[form][said] += 1
@@ -341,7 +341,7 @@ class _Habits:
             if total < MIN_SUPPORT or _EVEN**total > self._alpha:
                 continue
             if typed_by(turn):
-                usual = essence(turn.references[0], turn.question)
+                usual = added_words(turn.references[0], turn.question)
             else:
                 _, usual = max(map(partial(self._elsewhere, form, video_id), self._all[form]))
             count, _ = self._elsewhere(form, video_id, usual)
@@ -414,7 +414,7 @@ def _flagged(results: Iterable[GateResult]) -> set[tuple[str, int]]:
     }
 
 
-TELLING: Final = Path(__file__).parent / "own_answers.toml"
+OWN_ANSWERS_FILE: Final = Path(__file__).parent / "own_answers.toml"
 MOST_SHARED: Final = 0.9
 """A question that has at least this share of the answer's content words contains the answer."""
 _CLOSED: Final = frozenset({"yes_no", "order", "comparison", "refusal", "person", "reply", "daytime"})
@@ -433,7 +433,7 @@ _NAMELESS: Final = frozenset({"one", "once"})
 """Number words that often do not count anything, as in *which one* and *once he is done*."""
 
 
-ALL_SAID: Final = "the question already says what the answer says"
+ANSWER_IN_QUESTION: Final = "the question already says what the answer says"
 
 
 def own_answer(turn: Turn) -> str | None:
@@ -444,7 +444,7 @@ def own_answer(turn: Turn) -> str | None:
     Args:
         turn: A turn with a reference or a key.
     """
-    return _named_answer(turn) or (ALL_SAID if _all_said(turn) else None)
+    return _named_answer(turn) or (ANSWER_IN_QUESTION if _all_said(turn) else None)
 
 
 def _named_answer(turn: Turn) -> str | None:
@@ -534,7 +534,7 @@ def _numbers(tokens: Sequence[str]) -> Iterator[int]:
 
 @cache
 def _tells_room() -> dict[str, str]:
-    raw: dict[str, str] = tomllib.loads(TELLING.read_text(encoding="utf-8"))["rooms"]
+    raw: dict[str, str] = tomllib.loads(OWN_ANSWERS_FILE.read_text(encoding="utf-8"))["rooms"]
     return {thing: room for room, things in raw.items() for thing in things.split()}
 
 

@@ -104,7 +104,7 @@ MOST_RECURRING: Final = 0.5
 """Largest share of a chain's questions that other chains of the video may ask too."""
 MOST_RECURRING_ELSEWHERE: Final = 0.75
 """Largest share of a unit's questions that one unit of another video may ask too."""
-GRAVE: Final = frozenset({*GRAVE_TEXT_RULES, "task"})
+GRAVE_FAULTS: Final = frozenset({*GRAVE_TEXT_RULES, "task"})
 """Rules after whose faults a text must not stay: it says nothing, says it to nobody, or is no turn of its task."""
 
 
@@ -117,7 +117,7 @@ def text_faults(text: str, *, part: Part, language: Language = "en") -> list[tup
         language: The language that it should be written in.
 
     Returns:
-        A rule's name and a reason for each fault, grave ones first. The rules of `GRAVE` mean that the text must not
+        A rule's name and a reason for each fault, grave ones first. Rules of `GRAVE_FAULTS` mean that the text must not
         stay.
     """
     # Characters are looked for in all of a text; no other rule needs more than a text may have, or runs of spaces.
@@ -154,7 +154,7 @@ def _texts(unit: QAChain | Dialogue, language: Language) -> Iterator[tuple[int, 
         for part, text in _parts(turn):
             for name, reason in text_faults(text, part=part, language=language):
                 # A talk about photography is about pictures, and an assistant may not know what a user asks there.
-                if turn.extra.get(ABOUT) == "topic" and name in ("wording", "declines"):
+                if turn.extra.get(ABOUT_KEY) == "topic" and name in ("wording", "declines"):
                     continue
                 if (
                     isinstance(unit, Dialogue)
@@ -175,7 +175,7 @@ _SHOWN: Final = {name: rule.says for name, rule in RULE_FILE.rules.items() if ru
 
 
 def _parts(turn: Turn) -> list[tuple[Part, str]]:
-    asked: Part = "remark" if turn.extra.get(ABOUT) == "chat" else "question"
+    asked: Part = "remark" if turn.extra.get(ABOUT_KEY) == "chat" else "question"
     said: Part = "answer"
     if is_labelled(turn, Task.ANSWER_REFUSAL):
         said = "refusal"
@@ -198,7 +198,7 @@ def _dependence(unit: QAChain | Dialogue, language: Language) -> Found:
 
 def _opening(unit: QAChain | Dialogue, _: Language) -> Found:
     for turn in unit.turns[:1]:
-        if not is_graph_written(turn) and turn.extra.get(ABOUT) not in ("topic", "chat"):
+        if not is_graph_written(turn) and turn.extra.get(ABOUT_KEY) not in ("topic", "chat"):
             if found := RULE_FILE.find("refers_to_nothing", turn.question):
                 yield 0, f"nothing was said before it that it can refer to: {shorten(found[0])}"
 
@@ -237,7 +237,7 @@ def _same_fact(unit: QAChain | Dialogue, _: Language) -> Found:
     """Turns with an answer of earlier ones: the same is asked in other words, or the third time."""
     told: list[tuple[frozenset[str], frozenset[str]]] = []
     for index, turn in enumerate(unit.turns):
-        if not _is_compared(turn) or turn.extra.get(ABOUT) == "topic" or is_labelled(turn, Task.MEMORY_RECALL):
+        if not _is_compared(turn) or turn.extra.get(ABOUT_KEY) == "topic" or is_labelled(turn, Task.MEMORY_RECALL):
             continue
         asks, says = topic_words(turn.question) - _PEOPLE, topic_words(" ".join(turn.references[:1])) - _PEOPLE
         again = [(asked, said) for asked, said in told if says and said and (says <= said or said <= says)]
@@ -274,7 +274,7 @@ def _sense(unit: QAChain | Dialogue, _: Language) -> Found:
 def _duplicates(unit: QAChain | Dialogue, _: Language) -> Found:
     for index, turn in enumerate(unit.turns):
         # *How often?* may be asked about many things.
-        if turn.extra.get(ABOUT) == "chat" or len(text_words(turn.question)) < 3:
+        if turn.extra.get(ABOUT_KEY) == "chat" or len(text_words(turn.question)) < 3:
             continue
         for before, earlier in enumerate(unit.turns[:index]):
             if normalise(turn.question) == normalise(earlier.question):
@@ -292,7 +292,7 @@ def _given_away(unit: QAChain | Dialogue, _: Language) -> Found:
         closed = re.search(r"\bor\b|还是", turn.question) or re.match(
             r"(yes|no)\b|是|不|没", " ".join(turn.references[:1]).casefold()
         )
-        if turn.extra.get(ABOUT) == "topic" or closed:
+        if turn.extra.get(ABOUT_KEY) == "topic" or closed:
             continue
         answer = topic_words(" ".join(turn.references[:1])) - _EMPTY
         if answer and len(answer & topic_words(turn.question)) >= LEAST_GIVEN_AWAY * len(answer):
@@ -306,7 +306,7 @@ _EMPTY: Final = frozenset({"th", "thing", "someth", "one", "object", "way"})
 def _yes_no(unit: QAChain | Dialogue, _: Language) -> Found:
     for index, turn in enumerate(unit.turns):
         # A graph may ask one such question. Rounds off the video, and requests to sum up, take any form.
-        if is_graph_written(turn) or turn.extra.get(ABOUT) in ("topic", "chat") or turn.options:
+        if is_graph_written(turn) or turn.extra.get(ABOUT_KEY) in ("topic", "chat") or turn.options:
             continue
         if any(is_labelled(turn, task) for task in (Task.ANSWER_REFUSAL, Task.CONTENT_SUMMARY)):
             continue
@@ -323,7 +323,7 @@ def _repeats_question(unit: QAChain | Dialogue, _: Language) -> Found:
             said, asked = normalise(answer), normalise(turn.question)
             if asked and said == asked:
                 yield index, "the answer repeats the question"
-            elif turn.extra.get(ABOUT) != "chat" and len(asked.split()) >= 4 and said.startswith(asked):
+            elif turn.extra.get(ABOUT_KEY) != "chat" and len(asked.split()) >= 4 and said.startswith(asked):
                 yield index, "the answer begins with the question"
 
 
@@ -459,7 +459,9 @@ _MOST_PLACES: Final = 50
 
 def _is_compared(turn: Turn) -> bool:
     # People ask for a summary in the same words, and "Okay." is said often.
-    return not (is_graph_written(turn) or turn.extra.get(ABOUT) == "chat" or is_labelled(turn, Task.CONTENT_SUMMARY))
+    return not (
+        is_graph_written(turn) or turn.extra.get(ABOUT_KEY) == "chat" or is_labelled(turn, Task.CONTENT_SUMMARY)
+    )
 
 
 def _asks(turn: Turn) -> frozenset[str]:
@@ -479,7 +481,7 @@ _PERSONS: Final = {"she": "he", "they": "he", "her": "his", "their": "his", "him
 TASK_LABEL: Final = "mt_video_bench.task"
 ABILITY_LABEL: Final = "mt_video_bench.ability"
 """Vocabulary of the abilities that are not among the six tasks."""
-ABOUT: Final = "about"
+ABOUT_KEY: Final = "about"
 """Key in a turn's `extra` for the subject of the user's turn: `video`, `topic` or `chat`."""
 
 MIN_SHIFTS: Final = 2
@@ -598,7 +600,7 @@ def _won_back(turns: Sequence[Turn], _: Task) -> list[str]:
 
 
 def _abouts(turns: Sequence[Turn]) -> tuple[list[object], list[str]]:
-    about = [turn.extra.get(ABOUT) for turn in turns]
+    about = [turn.extra.get(ABOUT_KEY) for turn in turns]
     return about, [
         f"round {number} does not say whether it is about the video, another topic or chat"
         for number, subject in enumerate(about, start=1)

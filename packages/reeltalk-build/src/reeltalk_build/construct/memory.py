@@ -16,9 +16,10 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from reeltalk.schema.knowledge import Box, Share
+from reeltalk.schema.settings import Settings
 from reeltalk.video.appearance import Appearance, similarities
 from reeltalk_build.metrics.identity import assign_pairs
 
@@ -27,10 +28,8 @@ Corners = NDArray[np.float64]
 """(N, 4): left, top, right, bottom."""
 
 
-class MemorySettings(BaseModel):
+class MemorySettings(Settings):
     """Thresholds of the memory bank. Similarities are those of `video.appearance`, 0 to 1."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     same_view: Share = 0.8
     """Frames with at least this similarity as whole pictures show one place, even if too few objects match."""
@@ -103,7 +102,7 @@ class View(NamedTuple):
 
 EDGE: Final = 0.005
 """A box nearer than this to the picture's edge may be cut off by it."""
-STRAIGHT: Final = View(1.0, 0.0, 0.0)
+STRAIGHT_VIEW: Final = View(1.0, 0.0, 0.0)
 
 
 @dataclass
@@ -212,7 +211,7 @@ class MemoryBank:
         self._identities = 0
         self._together: set[tuple[int, int]] = set()
         self._place: MemoryPlace | None = None
-        self._view = STRAIGHT
+        self._view = STRAIGHT_VIEW
 
     def see(self, pts_s: float, picture: Appearance, objects: Sequence[Observation]) -> list[int]:
         """Take a frame.
@@ -297,12 +296,12 @@ class MemoryBank:
                 return current
         self._place = MemoryPlace(len(self._places))
         self._places.append(self._place)
-        self._view = STRAIGHT
+        self._view = STRAIGHT_VIEW
         return self._place
 
     def _candidates(self, place: MemoryPlace, objects: Sequence[Observation], boxes: Corners) -> list[View]:
         """Transforms that map one object to a track; each pair of one class gives a candidate."""
-        views = [self._view, STRAIGHT] if place is self._place else [STRAIGHT]
+        views = [self._view, STRAIGHT_VIEW] if place is self._place else [STRAIGHT_VIEW]
         inside = np.asarray((boxes[:, :2] > EDGE).all(axis=1) & (boxes[:, 2:] < 1 - EDGE).all(axis=1))
         for number, observation in enumerate(objects):
             if not inside[number]:

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.entrances import refers_back
-from reeltalk.schema.gates import GONE, GateOutcome, GateResult
+from reeltalk.schema.gates import GONE_OUTCOMES, GateOutcome, GateResult
 from reeltalk.schema.labels import Task
 from reeltalk.store.rows import SpooledRows
 from reeltalk_build.construct.equivalence import Equivalence
@@ -14,7 +14,7 @@ from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.leakage import leaks
 from reeltalk_build.construct.linting import check_structure, is_labelled, names_a_round
 
-LEFT: Final = "leak.left"
+LEAKS_LEFT_GATE: Final = "leak.left"
 """Gate of a chain or dialogue that is dropped as a whole."""
 U = TypeVar("U", QAChain, Dialogue)
 Shortener = Callable[[U, Collection[int]], "list[int] | str"]
@@ -45,7 +45,7 @@ def remove_leaks(
             left = shorter(unit, leaking[unit.id])
             stays[unit.id] = [] if isinstance(left, str) else left
             if isinstance(left, str):
-                removed.append(Subject.of(unit).gate(LEFT, GateOutcome.DROPPED, left))
+                removed.append(Subject.of(unit).gate(LEAKS_LEFT_GATE, GateOutcome.DROPPED, left))
         cut = (keep_turns(unit, stays[unit.id]) if unit.id in stays else unit for unit in kept)
         kept = SpooledRows(type(units[0]), rows=(unit for unit in cut if unit.turns))
         moved = (_moved(row, stays) for row in chain(found, removed))
@@ -73,7 +73,7 @@ def _leaking(units: Sequence[U], equivalence: Equivalence | None) -> dict[str, d
 
 def _moved(gate: GateResult, stays: Mapping[str, Sequence[int]]) -> GateResult | None:
     """A gate result with the turn's new index; None if its turn or unit was removed."""
-    if gate.unit_id not in stays or gate.outcome in GONE:
+    if gate.unit_id not in stays or gate.outcome in GONE_OUTCOMES:
         return gate
     if not stays[gate.unit_id]:
         return None

@@ -59,7 +59,7 @@ def write_checklists(
     """Ask for a checklist for some turns of a dialogue, and try each on the right answer and on three wrong ones.
 
     Returns:
-        For each turn its list, or why there is none. The replies are left out where a list was written and failed.
+        For each turn its list, or the reason why it has none; without replies if a list was written and failed.
     """
     found: dict[int, TriedChecklist | Unwritten] = {
         index: Unwritten("the turn has no reference answer") for index in turns if not dialogue.turns[index].references

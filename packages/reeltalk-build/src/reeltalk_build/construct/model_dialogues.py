@@ -10,7 +10,7 @@ from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Scene
 from reeltalk.schema.record import DialogueKey
 from reeltalk_build.construct.evidence import with_shown
-from reeltalk_build.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, check_structure
+from reeltalk_build.construct.linting import ABILITY_LABEL, ABOUT_KEY, TASK_LABEL, check_structure
 from reeltalk_build.construct.prompting import (
     PromptedModel,
     VisualContext,
@@ -149,7 +149,7 @@ def _turn(round_: RoundReply, intervals: Sequence[Interval], made: Mapping[str, 
         # A round about the whole scene, such as a summary, names no part of it.
         evidence=(_evidence(round_, intervals) or tuple(intervals)) if shown else (),
         labels={TASK_LABEL: (task.value,)} if task else {ABILITY_LABEL: (round_.ability.value,)},
-        extra={**made, ABOUT: round_.about},
+        extra={**made, ABOUT_KEY: round_.about},
     )
 
 

@@ -40,7 +40,7 @@ def find_linkages(
     seen: VisualContext,
     *,
     signature: str,
-    wanted: Sequence[str] = (),
+    preferred: Sequence[str] = (),
 ) -> LinkageResult | Unwritten:
     """Ask a model for related turns of two chains; it sees both parts, if it can and there are pictures of them."""
 
@@ -49,7 +49,7 @@ def find_linkages(
         return f"no pair can be used: {'; '.join(reasons)}" if reasons and not found else None
 
     data = {"before": number_turns(before.turns), "after": number_turns(after.turns)}
-    first = writer.part("wanted_relations", parts={"relations": ", ".join(wanted)}) if wanted else ""
+    first = writer.part("wanted_relations", parts={"relations": ", ".join(preferred)}) if preferred else ""
     asked = writer.ask("linkages", LinkageReply, data=data, check=complaint, **writer.looking(seen, {"wanted": first}))
     if asked.record is None:
         return unwritten_from(asked)
@@ -84,7 +84,7 @@ def judge_standing(judge: PromptedModel, entered: Sequence[Entrance], after: QAC
             elif asked.record.landings[at].stands == "Yes":
                 found[place] = EntranceVerdict(True)
             else:
-                found[place] = EntranceVerdict(False, MODEL_SAYS, said=asked.record.landings[at].reason)
+                found[place] = EntranceVerdict(False, MODEL_SAYS, explanation=asked.record.landings[at].reason)
     return [verdict for verdict in found if verdict is not None]
 
 

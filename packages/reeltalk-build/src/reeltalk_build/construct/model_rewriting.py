@@ -3,7 +3,7 @@
 One request shows the frames of both parts and asks for the drafts of up to eight linkages. Rules check each draft first
 (`rewrite_checks`), then judges compare the drafts with the video. Faulty drafts go back to the writer together, each
 with its faults. A draft that the video contradicts, or with a grave fault, is never kept; one with other faults is kept
-as not coherent. Without a judge nobody knows if a draft is right, and `coherent` is None.
+as not coherent. Without a judge it is unknown if a draft is right, and `coherent` is None.
 """
 
 import re

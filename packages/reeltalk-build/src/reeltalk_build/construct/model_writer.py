@@ -28,7 +28,7 @@ from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
 from reeltalk_build.construct.evidence import clamped, evidence_complaint, with_shown
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.linting import GATE as LINT
-from reeltalk_build.construct.linting import GRAVE, text_faults
+from reeltalk_build.construct.linting import GRAVE_FAULTS, text_faults
 from reeltalk_build.construct.model_checklists import write_checklists
 from reeltalk_build.construct.model_dialogues import ask_for_dialogue, judge_rounds, rate_tasks
 from reeltalk_build.construct.model_linking import find_linkages, judge_standing
@@ -60,8 +60,8 @@ from reeltalk_build.construct.verification import (
     place_moments,
 )
 from reeltalk_build.construct.writers import (
-    ALONE,
     NO_JUDGE,
+    NO_SURROUNDINGS,
     ChainJudgement,
     Language,
     LinkageResult,
@@ -118,7 +118,7 @@ class ModelWriter(Writer):
         """`model:NAME#` and a hash of all that can change a reply; then language, judges and `writer:text-only`."""
 
     def chain(
-        self, video: Video, clip: Clip, around: Surroundings = ALONE, *, advice: Sequence[str] = ()
+        self, video: Video, clip: Clip, around: Surroundings = NO_SURROUNDINGS, *, advice: Sequence[str] = ()
     ) -> QAChain | Unwritten:
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
@@ -132,7 +132,7 @@ class ModelWriter(Writer):
                 "start_s": f"{interval.start_s:.1f}",
                 "end_s": f"{interval.end_s:.1f}",
                 "around": self._around(around),
-                "wanted": self._wanted(around.wanted),
+                "wanted": self._wanted(around.preferred),
                 "advice": self._advice(advice),
             },
             check=lambda reply: evidence_complaint(reply, interval),
@@ -198,10 +198,10 @@ class ModelWriter(Writer):
         return [(judge.model.name, judge.ask(name, kind, seen=seen, data=data, check=check)) for judge in self._judges]
 
     def linkages(
-        self, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
+        self, video: Video, before: QAChain, after: QAChain, preferred: Sequence[str] = ()
     ) -> LinkageResult | Unwritten:
         seen = thin_out(self._of_both(video, before, after), EVERY_OTHER)
-        return find_linkages(self._writer, before, after, seen, signature=self.signature, wanted=wanted)
+        return find_linkages(self._writer, before, after, seen, signature=self.signature, preferred=preferred)
 
     def rewrites(
         self,
@@ -324,7 +324,7 @@ class ModelWriter(Writer):
         def complaint(reply: CaptionReply) -> str | None:
             last = next(tries) > 0
             faults = text_faults(reply.caption, part="caption", language=self.language)
-            return "; ".join(reason for rule, reason in faults if rule in GRAVE or not last) or None
+            return "; ".join(reason for rule, reason in faults if rule in GRAVE_FAULTS or not last) or None
 
         return complaint
 
@@ -433,8 +433,8 @@ class ModelWriter(Writer):
     def _around(self, around: Surroundings) -> str:
         captions = {"around_before": around.before, "around_after": around.after}
         known = [self._writer.part(name, {"caption": text}) for name, text in captions.items() if text]
-        if around.asked:
-            questions = "\n".join(f"- {question}" for question in around.asked[-MOST_ASKED:])
+        if around.questions:
+            questions = "\n".join(f"- {question}" for question in around.questions[-MOST_ASKED:])
             known.append(self._writer.part("around_asked", {"questions": questions}))
         return self._writer.part("around", {"known": "\n".join(known)}) if known else ""
 

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Executor
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, ignore_progress
 from reeltalk.schema.knowledge import Entity, IdentityChange, KnownBox, Sighting
 from reeltalk.schema.media import Clip, SampledFrame
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import ClipId, EntityId, Json, VideoId, derive_id
+from reeltalk.schema.settings import Settings
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.tables import CLIPS, ENTITIES, FRAMES, IDENTITY_CHANGES, KNOWN_BOXES, SIGHTINGS, VIDEOS
 from reeltalk_build.construct.context import video_path
@@ -47,10 +48,8 @@ MADE_BY: Final = "made_by"
 """Key in `extra` that marks the entities of this stage."""
 
 
-class ObjectSettings(BaseModel):
+class ObjectSettings(Settings):
     """How objects are found and distinguished."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     fps: Annotated[float, Field(gt=0, le=30)] = 1.0
     """Frames a second to search if a video has no key frames from `reeltalk curate`."""
@@ -118,14 +117,14 @@ def sight_objects(
     ):
         return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=(UP_TO_DATE,))
     watched, absent = _videos(benchmark, settings, limit)
-    work = ObjectCalls(benchmark.path / WORK / "objects", executor, progress or unseen)
+    work = ObjectCalls(benchmark.path / WORK / "objects", executor, progress or ignore_progress)
     if detector == "known":
         _take_known(benchmark, watched)
     else:
         work.detect(watched, detector)
     work.look(watched)
     failed = [f"objects of {w.video.id}: {w.failure}" for w in watched if w.failure is not None]
-    remembered = [remember(w, work.looks(w), settings) for w in watched if w.failure is None]
+    remembered = [update_bank(w, work.looks(w), settings) for w in watched if w.failure is None]
     own = {entity.id for found in remembered for entity in found.entities}
     others = [row for row in benchmark.read(ENTITIES) if row.extra.get(MADE_BY) != STAGE and row.id not in own]
     with benchmark.writing(stage=STAGE, settings=recorded, parents=parents) as writer:
@@ -202,7 +201,7 @@ class VideoSightings:
     crops: dict[str, bytes]
 
 
-def remember(w: VideoWork, looks: Sequence[DescribedFrame], settings: ObjectSettings) -> VideoSightings:
+def update_bank(w: VideoWork, looks: Sequence[DescribedFrame], settings: ObjectSettings) -> VideoSightings:
     """Turn the described frames of a video into sightings, entities and crops with the memory bank."""
     bank = MemoryBank(settings.memory)
     tracks: list[list[int]] = []

@@ -27,7 +27,7 @@ from reeltalk.schema.media import Clip, SampledFrame, Video
 from reeltalk.schema.record import Json, Seconds
 from reeltalk.store.atomic import write_bytes
 from reeltalk.video.appearance import APPEARANCE_VALUES, colour_name, cut_box, describe_appearance
-from reeltalk.video.encode import jpeg, pixels_of, within
+from reeltalk.video.encode import jpeg, pixels_of, shrink_to
 from reeltalk.video.frames import frames_at
 from reeltalk.video.sampling import fixed_rate
 from reeltalk_build.construct.frames import LONGEST_PX, frame_calls, frame_limits, parse_frames
@@ -100,11 +100,11 @@ def describe_objects(argument: dict[str, Any]) -> list[dict[str, Any]]:
     for frame, wanted in zip(
         frames_at(Path(argument["path"]), [frame["pts_s"] for frame in frames]), frames, strict=True
     ):
-        picture = within(frame.pixels, LONGEST_PX)
+        picture = shrink_to(frame.pixels, LONGEST_PX)
         objects = []
         for left, top, right, bottom in wanted["boxes"]:
             crop = cut_box(picture, Box(left=left, top=top, right=right, bottom=bottom))
-            small = np.ascontiguousarray(within(crop, CROP_PX))
+            small = np.ascontiguousarray(shrink_to(crop, CROP_PX))
             objects.append(
                 DescribedObject(
                     appearance=pack_appearance(describe_appearance(crop)),

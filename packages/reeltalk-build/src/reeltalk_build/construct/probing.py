@@ -40,7 +40,7 @@ Condition = Literal[
 ]
 FramesAt = Callable[[str, Sequence[float]], list[bytes]]
 """Gives encoded pictures of a video, by its identifier, at times in seconds."""
-ATTACKS: Final[tuple[Condition, ...]] = ("blind", "history", "one_frame", "shuffled")
+PROBE_CONDITIONS: Final[tuple[Condition, ...]] = ("blind", "history", "one_frame", "shuffled")
 """Conditions under which a turn should not be answered, from the one that shows least."""
 WITHOUT_HISTORY: Final = frozenset({"blind", "one_frame", "shuffled", "no_history"})
 MOST_A_SECOND: Final = 2.0
@@ -52,12 +52,12 @@ _WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
 """The words that the prompt `probe` is filled with."""
-FRAMES: Final = 8
+PROBE_FRAMES: Final = 8
 """Frames shown of the video, of its evidence, or of the rest. Half of those of the whole lie in the evidence."""
 
 
 @dataclass(frozen=True)
-class Probed:
+class ProbedAnswer:
     """A model's answer to a turn under one condition."""
 
     reply: str = ""
@@ -91,7 +91,6 @@ class ProbedConversation:
     """Answers of a model to the turns of one conversation. The same request is sent once, whatever its condition.
 
     Args:
-        probe: The model.
         conversation: The dialogue or chain.
         duration_s: Length of the video. Without it, frames reach as far as the question and its evidence.
     """
@@ -99,9 +98,9 @@ class ProbedConversation:
     def __init__(self, probe: ModelProbe, conversation: Conversation, duration_s: float | None = None) -> None:
         self.conversation = conversation
         self._probe, self._duration_s = probe, duration_s
-        self._kept: dict[tuple[str, tuple[float, ...]], Probed] = {}
+        self._kept: dict[tuple[str, tuple[float, ...]], ProbedAnswer] = {}
         self._compared: dict[tuple[int, str], bool | None] = {}
-        self.answers: dict[tuple[int, Condition], Probed] = {}
+        self.answers: dict[tuple[int, Condition], ProbedAnswer] = {}
         """Answers by index of the turn and condition."""
 
     def ask(self, condition: Condition, indices: Iterable[int]) -> None:
@@ -115,7 +114,7 @@ class ProbedConversation:
             if answer.reply:
                 right = self._compared[index, answer.reply]
                 why = f"the model answers {shorten(answer.reply)}; {self._probe.equivalence.undecided}"
-                asked[index] = Probed(answer.reply, right, why if right is None else None)
+                asked[index] = ProbedAnswer(answer.reply, right, why if right is None else None)
         self.answers |= {(index, condition): answer for index, answer in asked.items()}
 
     def right(self, index: int, condition: Condition) -> bool | None:
@@ -127,7 +126,7 @@ class ProbedConversation:
         """Whether the answers to some turns are right, for those that were asked under a condition."""
         return {index: self.answers[index, condition].right for index in indices if (index, condition) in self.answers}
 
-    def _reply(self, index: int, condition: Condition) -> Probed:
+    def _reply(self, index: int, condition: Condition) -> ProbedAnswer:
         try:
             times = self._times(index, condition)
             text = self._prompt_of(index, condition, times)
@@ -135,20 +134,20 @@ class ProbedConversation:
                 self._kept[text, times] = self._sent(text, times)
             return self._kept[text, times]
         except _NothingToShowError as error:
-            return Probed(reason=str(error))
+            return ProbedAnswer(reason=str(error))
         except (BudgetError, OutageError):
             raise
         except ReeltalkError as error:
-            return Probed(reason=f"the model failed: {error}")
+            return ProbedAnswer(reason=f"the model failed: {error}")
 
-    def _sent(self, text: str, times: Sequence[float]) -> Probed:
+    def _sent(self, text: str, times: Sequence[float]) -> ProbedAnswer:
         pictures: list[bytes] = []
         if times and self._probe.frames is not None:
             pictures = self._probe.frames(self.conversation.video_id, times)
             if not pictures:
                 raise _NothingToShowError("no frame of the video could be shown")
         reply = self._probe.ask(text, pictures).strip()
-        return Probed(reply, reason=None if reply else "the model's reply is empty")
+        return ProbedAnswer(reply, reason=None if reply else "the model's reply is empty")
 
     def _prompt_of(self, index: int, condition: Condition, times: Sequence[float]) -> str:
         turn, words = self.conversation.turns[index], _WORDS[self._probe.language]
@@ -188,26 +187,26 @@ class ProbedConversation:
             )
         if condition == "evidence":
             length_s = sum(interval.duration_s for interval in evidence)
-            return tuple(middles_of(evidence, min(FRAMES, max(2, math.ceil(MOST_A_SECOND * length_s)))))
+            return tuple(middles_of(evidence, min(PROBE_FRAMES, max(2, math.ceil(MOST_A_SECOND * length_s)))))
         whole = [Interval(start_s=0.0, end_s=end_s)]
         if condition == "evidence_cut":
             outside = _outside(evidence, end_s)
             if sum(interval.duration_s for interval in outside) < LEAST_OUTSIDE_S:
                 raise _NothingToShowError("nothing of the video before the question lies outside the evidence")
-            return tuple(middles_of(outside, FRAMES))
+            return tuple(middles_of(outside, PROBE_FRAMES))
         if condition == "one_frame":
             return tuple(middles_of(whole, 1))
         if condition == "shuffled":
-            times = middles_of(whole, FRAMES)
+            times = middles_of(whole, PROBE_FRAMES)
             random.Random(f"{self._probe.seed} {self.conversation.id} {turn.question}").shuffle(times)
             return tuple(times)
         # Frames of the whole alone may miss the short moment that the turn is about.
-        inside = middles_of(evidence, FRAMES // 2) if evidence else []
-        return tuple(sorted({*inside, *middles_of(whole, FRAMES - len(inside))}))
+        inside = middles_of(evidence, PROBE_FRAMES // 2) if evidence else []
+        return tuple(sorted({*inside, *middles_of(whole, PROBE_FRAMES - len(inside))}))
 
     def _speech(self, index: int, condition: Condition) -> str:
         """What is said in the parts that are shown, for the prompt; empty if nothing is."""
-        if condition in ATTACKS or self._probe.frames is None:
+        if condition in PROBE_CONDITIONS or self._probe.frames is None:
             return ""
         turn, speech = self.conversation.turns[index], self._probe.speech
         end_s = _end_of(turn, self._duration_s)
@@ -289,32 +288,38 @@ def parent_of(conversation: Conversation, index: int) -> int:
     return max(range(index), key=lambda earlier: (common[earlier], earlier))
 
 
-def probe_conversation(asked: ProbedConversation, *, sees: bool) -> list[GateResult]:
+def probe_conversation(conversation: ProbedConversation, *, sees: bool) -> list[GateResult]:
     """Ask about every turn under the conditions that can tell something about it.
 
     Returns:
         Results in the order of turns. A turn that needs no video by design gets no leak gates.
     """
-    turns = asked.conversation.turns
+    turns = conversation.conversation.turns
     counted = [index for index, turn in enumerate(turns) if is_counted(turn)]
     tight = counted
-    for condition in ATTACKS if sees else ATTACKS[:2]:
-        asked.ask(condition, tight)
-        tight = [index for index in tight if not asked.right(index, condition)]
+    for condition in PROBE_CONDITIONS if sees else PROBE_CONDITIONS[:2]:
+        conversation.ask(condition, tight)
+        tight = [index for index in tight if not conversation.right(index, condition)]
     if sees:
         # Pictures matter only for turns that no text answers.
-        told = {index for index in counted if asked.right(index, "blind") or asked.right(index, "history")}
+        told = {
+            index for index in counted if conversation.right(index, "blind") or conversation.right(index, "history")
+        }
         proven = [index for index, turn in enumerate(turns) if turn.references and turn.evidence]
         shown = sorted({*counted, *proven} - told)
-        asked.ask("evidence", shown)
-        asked.ask("evidence_cut", [index for index in shown if index in counted and asked.right(index, "evidence")])
+        conversation.ask("evidence", shown)
+        conversation.ask(
+            "evidence_cut", [index for index in shown if index in counted and conversation.right(index, "evidence")]
+        )
         claiming = [
-            index for index in range(len(turns)) if index not in told and claims_dialogue(asked.conversation, index)
+            index
+            for index in range(len(turns))
+            if index not in told and claims_dialogue(conversation.conversation, index)
         ]
-        asked.ask("whole", claiming)
-        asked.ask("no_history", [index for index in claiming if asked.right(index, "whole")])
-        asked.ask("no_parent", [index for index in claiming if asked.right(index, "no_history") is False])
-    found = _Results(asked)
+        conversation.ask("whole", claiming)
+        conversation.ask("no_history", [index for index in claiming if conversation.right(index, "whole")])
+        conversation.ask("no_parent", [index for index in claiming if conversation.right(index, "no_history") is False])
+    found = _Results(conversation)
     return [result for index in range(len(turns)) for result in found.of(index)]
 
 
@@ -335,7 +340,7 @@ class _Results:
 
     def of(self, index: int) -> list[GateResult]:
         found = []
-        for condition in ATTACKS:
+        for condition in PROBE_CONDITIONS:
             if answer := self._asked.answers.get((index, condition)):
                 told = f"a model that has {_HAS[condition]} answers {answer.reply!r}"
                 found.append(self._result(f"{LEAK}model.{condition}", index, answer, passes=False, told=told))
@@ -345,7 +350,7 @@ class _Results:
             found += self._cut(index, answer)
         return [*found, *self._depends(index)]
 
-    def _cut(self, index: int, evidence: Probed) -> list[GateResult]:
+    def _cut(self, index: int, evidence: ProbedAnswer) -> list[GateResult]:
         if answer := self._asked.answers.get((index, "evidence_cut")):
             told = f"without the frames of its evidence the model answers {answer.reply!r}"
             return [self._result(EVIDENCE_CUT, index, answer, passes=False, told=told)]
@@ -374,7 +379,7 @@ class _Results:
             self._depths[index] = 1 + (self._depths.get(parent, 0) if rests else 0)
             yield gate(GateOutcome.PASSED, value=self._depths[index], extra={"rests_on": parent} if rests else {})
 
-    def _result(self, gate: str, index: int, answer: Probed, *, passes: bool, told: str) -> GateResult:
+    def _result(self, gate: str, index: int, answer: ProbedAnswer, *, passes: bool, told: str) -> GateResult:
         """The result of a gate that an answer passes if it is right, or if it is wrong."""
         if answer.right is None:
             return self._subject.gate(gate, GateOutcome.UNCHECKED, answer.reason, turn=index)

@@ -21,7 +21,7 @@ from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import TAGGING_MANUALS
 from reeltalk.schema.media import Video
-from reeltalk.video.sampling import evenly
+from reeltalk.video.sampling import pick_evenly
 from reeltalk_build.construct import replies
 from reeltalk_build.construct.retries import RetriedModel
 from reeltalk_build.construct.writers import Language, Unwritten
@@ -221,7 +221,7 @@ class PromptedModel:
 def thin_out(seen: VisualContext, share: float) -> VisualContext:
     """The same with a share of the frames, at least two, the first and the last among them."""
     wanted = min(len(seen.images), max(2, math.ceil(len(seen.images) * share)))
-    places = [int(place) for place in evenly(range(len(seen.images)), wanted)]
+    places = [int(place) for place in pick_evenly(range(len(seen.images)), wanted)]
     return replace(
         seen,
         images=tuple(seen.images[place] for place in places),
@@ -249,11 +249,11 @@ def turn_times(turn: Turn) -> str:
     return f"\n   T: {shown}" + (f" → {turn.asked_at_s:.1f} s" if turn.asked_at_s is not None else "")
 
 
-def record_or_unwritten(asked: RecordResult[T]) -> T | Unwritten:
+def record_or_unwritten(result: RecordResult[T]) -> T | Unwritten:
     """The record, or the reason why there is none with the raw replies."""
-    return unwritten_from(asked) if asked.record is None else asked.record
+    return unwritten_from(result) if result.record is None else result.record
 
 
-def unwritten_from(asked: RecordResult[T]) -> Unwritten:
+def unwritten_from(result: RecordResult[T]) -> Unwritten:
     """The reason why there is no record, with the raw replies."""
-    return Unwritten("; then ".join(asked.reasons), asked.replies)
+    return Unwritten("; then ".join(result.reasons), result.replies)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 FIRST: Final = 8
 """A step stops if the first replies of a model, in it or to one of its prompts, cannot be used, at this number. A reply
 counts once, also if it was asked for again."""
-NO_ANSWER: Final = 4
+NO_ANSWER_WEIGHT: Final = 4
 """A reply without an answer counts as this many: the model gave none in several tries."""
 SHOWN_CHARS: Final = 300
 """Longest part of an unusable reply in an error."""
@@ -55,7 +55,7 @@ class ReplyWatch:
         for reply in replies:
             self.measure(self._step, prompt, reply)
 
-    def judge_reply(self, prompt: str, model: str, request: str, asked: RecordResult[T]) -> None:
+    def judge_reply(self, prompt: str, model: str, request: str, result: RecordResult[T]) -> None:
         """Note whether a reply could be used. The same request counts once.
 
         Raises:
@@ -65,12 +65,12 @@ class ReplyWatch:
         with self._lock:
             for part in (prompt, None):
                 found = self._outcomes.setdefault((part, model), _Outcomes())
-                if asked.record is not None:
+                if result.record is not None:
                     found.any_usable = True
-                elif asked.replies and not found.any_usable:
-                    found.unusable[request] = 1 if any(asked.replies) else NO_ANSWER
+                elif result.replies and not found.any_usable:
+                    found.unusable[request] = 1 if any(result.replies) else NO_ANSWER_WEIGHT
                     if found.problem is None and sum(found.unusable.values()) >= FIRST:
-                        found.problem = _useless(self._step, part, model, asked)
+                        found.problem = _useless(self._step, part, model, result)
         self.check(prompt, model)
 
     def check(self, prompt: str, model: str) -> None:

@@ -12,17 +12,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.gates import GONE, VERIFIED, GateOutcome, GateResult
+from reeltalk.schema.gates import GONE_OUTCOMES, VERIFIED, GateOutcome, GateResult
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk_build.construct.evidence import evidence_faults
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.leakage import leaks_of
-from reeltalk_build.construct.linting import GATE, GRAVE, lint, repeats_of
+from reeltalk_build.construct.linting import GATE, GRAVE_FAULTS, lint, repeats_of
 from reeltalk_build.construct.mending import keep_turns, shorten_dialogue
 from reeltalk_build.construct.replies import CHAIN_TURNS
 from reeltalk_build.construct.verification import DialogueVerdict, TurnVerdict, mark_faults
-from reeltalk_build.construct.writers import ALONE, ChainJudgement, Language, Surroundings, Unwritten, Writer
+from reeltalk_build.construct.writers import NO_SURROUNDINGS, ChainJudgement, Language, Surroundings, Unwritten, Writer
 
 U = TypeVar("U", QAChain, Dialogue)
 A = TypeVar("A", bound="Attempt[Any]")
@@ -31,7 +31,7 @@ ATTEMPT_GATE: Final = "quality.attempt"
 """Gate of an attempt below the wanted quality that was sent back. The judge's result is stored."""
 TASK_GATE: Final = "task"
 """Gate of a dialogue that a judge asks whether it does its task; its value is the share of judges that agree."""
-LEFT_GATE: Final = "faults.left"
+FAULTS_LEFT_GATE: Final = "faults.left"
 """Gate of a dialogue that is dropped for the faults of a round that cannot be removed."""
 REPEATED: Final = f"{GATE}.repeated"
 NO_VERDICTS: Final = "its judge gives no verdict on single turns"
@@ -65,7 +65,7 @@ class Attempt(Generic[U]):
     @property
     def grave(self) -> list[GateResult]:
         """Faults after which a text must not stay."""
-        return [fault for fault in self.linted if fault.gate.removeprefix(f"{GATE}.") in GRAVE]
+        return [fault for fault in self.linted if fault.gate.removeprefix(f"{GATE}.") in GRAVE_FAULTS]
 
     @property
     def untrue(self) -> dict[int, str]:
@@ -219,7 +219,7 @@ class _ChainAttempt(Attempt[QAChain]):
         if stays < least and untrue:
             left = f"{stays} turns would be left, fewer than {least}, without turn {stays + 1}: {untrue[stays]}"
             gone = self.subject.gate(QUALITY_GATE, GateOutcome.DROPPED, left)
-            return None, [*(row for row in results if row.outcome in GONE), gone]
+            return None, [*(row for row in results if row.outcome in GONE_OUTCOMES), gone]
         return keep_turns(self.unit, range(stays)), [*results, *self._verdict(attempts)]
 
     def _verdict(self, attempts: int) -> list[GateResult]:
@@ -260,7 +260,7 @@ def write_checked_chain(
     *,
     least: int = CHAIN_TURNS[0],
     language: Language = "en",
-    around: Surroundings = ALONE,
+    around: Surroundings = NO_SURROUNDINGS,
     earlier: Sequence[QAChain] = (),
 ) -> tuple[QAChain | None, list[GateResult]]:
     """Write a chain about a clip, and send it back with its faults line by line while it has any.
@@ -324,7 +324,7 @@ class _DialogueAttempt(Attempt[Dialogue]):
             first = min(bad)
             why = next((fault.reason for fault in self.grave if fault.turn_index == first), bad[first])
             reason = f"round {first + 1}: {why}; {stays}"
-            return None, [self.subject.gate(LEFT_GATE, GateOutcome.DROPPED, reason)]
+            return None, [self.subject.gate(FAULTS_LEFT_GATE, GateOutcome.DROPPED, reason)]
         found = self._linted(stays)
         if isinstance(self.judged, Unwritten):
             found += [

@@ -21,7 +21,7 @@ from reeltalk.store.rows import SpooledRows
 from reeltalk_build.construct.leakage import own_answer
 from reeltalk_build.construct.linting import (
     GATE,
-    GRAVE,
+    GRAVE_FAULTS,
     LEAST_OVERLAP,
     lint,
     normalise,
@@ -31,7 +31,7 @@ from reeltalk_build.construct.linting import (
 )
 from reeltalk_build.construct.writers import Language
 
-GRAVE_RULES: Final = GRAVE | {"unchanged", "method"}
+GRAVE_RULES: Final = GRAVE_FAULTS | {"unchanged", "method"}
 """Rules after whose faults a draft must not stay."""
 _OF_OTHERS: Final = frozenset({"yes_no", "order", "opening"})
 """Rules for turns that a draft need not keep: a method may ask whether something is possible, and a draft refers."""
@@ -83,7 +83,7 @@ def find_draft_faults(
     if words and not words & known and not _EARLIER.search(draft.question):
         faults.append(rule_fault("builds_on_nothing", "it does not build on the earlier turn: they share no word"))
     if refers_back(draft) and not asked & (known | topic_words(_text(after.turns))):
-        faults.append(rule_fault("pronoun", "it names nothing, so that nobody knows what its pronouns mean"))
+        faults.append(rule_fault("pronoun", "it names nothing, so its pronouns mean nothing"))
     faults += (
         rule_fault("tells_later", f"it tells the answer to question {number} of the later chain, which follows it")
         for number in _told_later(draft, said, after.turns, target)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.language import phrases
-from reeltalk.metrics.agree import states
+from reeltalk.metrics.agree import states_reference
 from reeltalk.schema.dialogue import RubricItem, Turn, TurnRubric
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, Table
@@ -20,7 +20,7 @@ from reeltalk_build.construct.prompting import PromptedModel, number_turns, unwr
 from reeltalk_build.construct.replies import RubricReply
 from reeltalk_build.construct.writers import Unwritten
 
-SETTING: Final = "rubrics"
+RUBRICS_SETTING: Final = "rubrics"
 """Key in the manifest's settings for the writer of a table's rubrics."""
 TAG_LABELS: Final = ("cogme.target", "cogme.content")
 SUMMED_UP: Final = re.compile(r"^To sum up what we have talked about: ")
@@ -63,7 +63,7 @@ def graph_rubric(turn: Turn) -> TurnRubric | None:
             done = phrases.phrase(action, thing, (), "does", {thing: "it"})
             # Something that the question already said is not part of the answer.
             noun = phrases.noun(thing)
-            is_news = states(LEADING.sub("", reference), noun) and not states(turn.question, noun)
+            is_news = states_reference(LEADING.sub("", reference), noun) and not states_reference(turn.question, noun)
             items = [RubricItem(says=done, tags=_among(own, "Behavior")), *([_thing(noun, own)] if is_news else [])]
     elif turn.extra.get("answer_type") == "list":
         items = [_thing(phrases.noun(thing), own) for thing in key.split("|")]
@@ -71,7 +71,7 @@ def graph_rubric(turn: Turn) -> TurnRubric | None:
         items = [RubricItem(says=sentence) for sentence in _sentences(SUMMED_UP.sub("", reference))]
     elif found := RECALLED.match(reference):
         items = [RubricItem(says=found["asked"]), RubricItem(says=found["answer"])]
-    kept = [item for item in items if states(reference, item.says)]
+    kept = [item for item in items if states_reference(reference, item.says)]
     return TurnRubric(items=tuple(kept)) if len(kept) > 1 and len(kept) == len(items) else None
 
 
@@ -90,7 +90,7 @@ def model_rubric(writer: PromptedModel, turn: Turn, history: Sequence[Turn]) -> 
         for item in reply.items:
             if foreign := [tag for tag in item.tags if tag not in own]:
                 return f"the question has no tag {foreign[0]!r}"
-            if not states(reference, item.says):
+            if not states_reference(reference, item.says):
                 return f"the answer does not say {item.says!r} in these words"
         return None
 
@@ -109,7 +109,6 @@ def write_rubrics(benchmark: Benchmark, write: Write, *, writer: str) -> Rubrics
     The manifest still names the step that wrote the tables.
 
     Args:
-        benchmark: The benchmark.
         write: Gives the rubric of a turn; None if its answer is a single statement.
         writer: Signature of the writer, for the manifest.
 
@@ -130,7 +129,7 @@ def write_rubrics(benchmark: Benchmark, write: Write, *, writer: str) -> Rubrics
             turns = tuple(_rubrics(unit.id, unit.turns, write, found))
             units.append(unit.model_copy(update={"turns": turns}))
         entry = benchmark.manifest.files[table.file_name]
-        settings = {**entry.settings, SETTING: writer}
+        settings = {**entry.settings, RUBRICS_SETTING: writer}
         with benchmark.writing(stage=entry.stage, settings=settings, parents=entry.parents) as tables_writer:
             tables_writer.add(table, units)
     return found

@@ -40,7 +40,6 @@ def write_sheet(benchmark: Benchmark, folder: Path, *, items: int, seed: int) ->
     tasks of dialogues. Within these, one turn of every video comes before a second one of any.
 
     Args:
-        benchmark: The benchmark.
         folder: A new folder.
         items: Wanted number of turns.
         seed: Seed of the draw.

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any, Final, TypeVar
 
 from reeltalk.parallel import Executor
-from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.progress import Progress, Tell, ignore_progress, ignore_sentences
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
@@ -53,8 +53,8 @@ class ConstructRun:
     settings: ConstructSettings
     writer: Writer
     executor: Executor
-    progress: Progress = unseen
-    tell: Tell = silent
+    progress: Progress = ignore_progress
+    tell: Tell = ignore_sentences
     """Receives the lines of a table that explains why a step stops."""
     judges: tuple[PromptedModel, ...] = ()
     """Models that check what is written; the first one decides whether two answers say the same."""
@@ -216,7 +216,7 @@ def unseen_parts(benchmark: Benchmark, step: Step) -> Iterator[str]:
 
 
 def with_tags(run: ConstructRun, unit: C, gates: GateResults) -> C:
-    """A chain or dialogue with CogME's tags and question types, verified by nobody, if its writer proposes them."""
+    """A chain or dialogue with the tags of CogME and the question types that its writer proposes, as unverified."""
     turns = run.writer.propose_tags(unit.turns)
     if isinstance(turns, Unwritten):
         gates.append(Subject.of(unit).unwritten("tags", turns))

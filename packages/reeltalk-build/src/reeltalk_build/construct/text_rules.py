@@ -102,7 +102,7 @@ def _found(rule: str, text: str, part: Part, _: Language) -> Said:
 
 
 def declines(text: str) -> bool:
-    """True if a text says that something cannot be told, seen or answered."""
+    """True if a text says that something cannot be known, seen or answered."""
     return any(TEXT_RULE_FILE.pattern(name).search(text) for name in ("declines", "excuse"))
 
 

@@ -69,18 +69,18 @@ def check_numbers(checks: Sequence[TurnCheck], turns: int) -> str | None:
 
 
 def combine_checks(
-    said: Sequence[tuple[str, Sequence[TurnCheck]]], weights: Mapping[str, float] = MappingProxyType({})
+    checked: Sequence[tuple[str, Sequence[TurnCheck]]], weights: Mapping[str, float] = MappingProxyType({})
 ) -> list[TurnVerdict]:
     """One verdict for each turn.
 
     Args:
-        said: For each judge and sample the judge's name, and its checks of all turns in order (`check_numbers`). At
+        checked: For each judge and sample the judge's name, and its checks of all turns in order (`check_numbers`). At
             least one.
         weights: How much a judge's vote counts, by name; 1 for others.
     """
-    judges = tuple(name for name, _ in said)
+    judges = tuple(name for name, _ in checked)
     votes = [weights.get(name, 1.0) for name in judges]
-    return [_combine(judges, checks, votes) for checks in zip(*(checks for _, checks in said), strict=True)]
+    return [_combine(judges, checks, votes) for checks in zip(*(checks for _, checks in checked), strict=True)]
 
 
 def _combine(judges: tuple[str, ...], checks: Sequence[TurnCheck], votes: Sequence[float]) -> TurnVerdict:

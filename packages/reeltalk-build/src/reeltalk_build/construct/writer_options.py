@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from reeltalk.errors import SettingError
-from reeltalk.extension import PREFIX
-from reeltalk.llm.model import INSPECT
+from reeltalk.extension import PYTHON_PREFIX
 from reeltalk.plugins import added
 from reeltalk_build.construct.settings import AskSettings, ConstructSettings, RequestSettings
 
@@ -26,7 +25,7 @@ WRITERS: Final[Mapping[WriterKind, str]] = {
 _ASKED: Final[frozenset[WriterKind]] = frozenset({"server", "provider"})
 _OWN: Final[frozenset[WriterKind]] = frozenset({"python"})
 _GRAPH: Final[frozenset[WriterKind]] = frozenset({"graph"})
-CHECKED: Final = frozenset(
+CHECKING_OPTIONS: Final = frozenset(
     {*RequestSettings.model_fields, "sees", "image_tokens", "retry_unwritten", "frame_width_px"} - {"connections"}
 )
 """Options that also have an effect where a model of `--judge`, `--attacker` or `--probe` is asked."""
@@ -38,7 +37,7 @@ WRITER_OPTIONS: Final[Mapping[str, frozenset[WriterKind]]] = {
     "block": _GRAPH,
 }
 """Kinds of writers that an option has an effect on. The others have an effect on all kinds."""
-ONLY_WITH: Final[Mapping[str, str]] = {
+NEEDED_OPTIONS: Final[Mapping[str, str]] = {
     "quality": "`--judge`; a class of your own may judge itself",
     "samples": "`--judge`",
     "canaries": "`--judge`",
@@ -52,9 +51,11 @@ ONLY_WITH: Final[Mapping[str, str]] = {
 
 def kind_of_writer(writer: str) -> WriterKind:
     """The kind of a writer, by its name on the command line."""
+    from reeltalk.llm.model import INSPECT
+
     if writer == GRAPH:
         return "graph"
-    if writer.startswith(PREFIX) or writer in added("reeltalk.writers"):
+    if writer.startswith(PYTHON_PREFIX) or writer in added("reeltalk.writers"):
         return "python"
     return "provider" if writer.startswith(INSPECT) else "server"
 
@@ -65,7 +66,6 @@ def idle_options(
     """The options that have no effect on a writer, each with the reason.
 
     Args:
-        writer: The writer.
         settings: What is written. Fields with their default value are not looked at.
         asking: How models are asked; the same.
         rubrics: True if only rubrics are written.
@@ -89,11 +89,11 @@ def idle_options(
         elif kind not in kinds:
             # The graph's language has an error of its own; most turns cannot be fewer than the fewest.
             excused = name == "language" or (name == "max_turns" and settings.min_turns > ConstructSettings().max_turns)
-            if not excused and not (name in CHECKED and has_checkers):
-                models = ", and for models of --judge, --attacker or --probe" if name in CHECKED else ""
+            if not excused and not (name in CHECKING_OPTIONS and has_checkers):
+                models = ", and for models of --judge, --attacker or --probe" if name in CHECKING_OPTIONS else ""
                 yield name, f"it is for {' or '.join(told for one, told in WRITERS.items() if one in kinds)}{models}"
         elif lacks.get(name, False):
-            yield name, f"it needs {ONLY_WITH[name]}"
+            yield name, f"it needs {NEEDED_OPTIONS[name]}"
 
 
 def given_options(settings: ConstructSettings, asking: AskSettings) -> tuple[str, ...]:

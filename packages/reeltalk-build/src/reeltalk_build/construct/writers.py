@@ -55,15 +55,15 @@ class ChainJudgement:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a writer is told about the rest of a video, so that a chain belongs to its clip and repeats no question."""
+    """What a writer knows about the rest of a video, so that a chain belongs to its clip and repeats no question."""
 
     before: str = ""
     """Caption of the clip before; empty if there is none."""
     after: str = ""
     """Caption of the clip after."""
-    asked: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
     """Questions of the video's earlier chains."""
-    wanted: tuple[tuple[str, str], ...] = ()
+    preferred: tuple[tuple[str, str], ...] = ()
     """Labels that the chain is to get, each with its vocabulary; see `balance.wanted_labels`."""
 
 
@@ -85,7 +85,7 @@ class TriedChecklist:
     """Why it was not tried; None if it was, and passed."""
 
 
-ALONE: Final = Surroundings()
+NO_SURROUNDINGS: Final = Surroundings()
 """Of a clip of which nothing else is known."""
 
 
@@ -108,13 +108,12 @@ class Writer:
     """True if chains are written with the captions of the neighbouring clips at hand."""
 
     def chain(
-        self, video: Video, clip: Clip, around: Surroundings = ALONE, *, advice: Sequence[str] = ()
+        self, video: Video, clip: Clip, around: Surroundings = NO_SURROUNDINGS, *, advice: Sequence[str] = ()
     ) -> QAChain | Unwritten:
         """Write five or six questions about a clip. Each one after the first depends on the answer before it.
 
         Args:
             video: The video of the clip.
-            clip: The clip.
             around: What the neighbouring clips show, and what was asked about earlier ones.
             advice: What was wrong with an earlier attempt: the attempt line by line with the faults of each turn below
                 it, then reasons about the whole.
@@ -122,9 +121,9 @@ class Writer:
         raise NotImplementedError
 
     def linkages(
-        self, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
+        self, video: Video, before: QAChain, after: QAChain, preferred: Sequence[str] = ()
     ) -> LinkageResult | Unwritten:
-        """Find related turns of two consecutive chains; `wanted` are relations of which the benchmark has too few."""
+        """Find related turns of two consecutive chains; `preferred` are relations that the benchmark has too few of."""
         raise NotImplementedError
 
     def caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:

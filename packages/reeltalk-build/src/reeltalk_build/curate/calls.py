@@ -19,7 +19,7 @@ from reeltalk._version import __version__
 from reeltalk.curate.records import FileFacts
 from reeltalk.curate.sources import SourceVideo
 from reeltalk.curate.transcripts import Transcript
-from reeltalk.curate.wholeness import full_reason, missing
+from reeltalk.curate.wholeness import full_reason, missing_share
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits
 from reeltalk.progress import Progress
@@ -164,7 +164,7 @@ class Calls:
             candidate.apply(filters.aesthetic(self.settings, score))
 
     def _missing(self, probe: Probe, more: Sequence[Gap] = ()) -> FilterResult:
-        return missing(self.settings.max_missing, decoded_s=probe.held_s(more), duration_s=probe.promised_s)
+        return missing_share(self.settings.max_missing, decoded_s=probe.held_s(more), duration_s=probe.promised_s)
 
     def scan(self, candidates: list[Candidate], detector: Any) -> None:
         """Decode the remaining videos, and apply the filters that need it."""
@@ -232,7 +232,7 @@ class Calls:
         if candidate.apply(filters.mean_shot(self.settings, end_s / count)):
             candidate.apply(filters.motion(self.settings, _mean_flow(found)))
 
-    def cut(self, kept: list[Candidate]) -> None:
+    def cut(self, candidates: list[Candidate]) -> None:
         """Write the clips as files into the media store; reject videos of which one cannot be cut."""
         folder = self.benchmark.path / WORK / STAGE / "cuts"
         with storage_errors(folder):
@@ -240,7 +240,7 @@ class Calls:
             folder.mkdir(parents=True)
         calls: dict[int, tuple[str, Call]] = {}
         clips: list[tuple[Candidate, int]] = []
-        for candidate in kept:
+        for candidate in candidates:
             facts = candidate.ingested
             assert facts is not None
             assert facts.probe is not None
@@ -345,23 +345,23 @@ class Calls:
             raise BenchmarkError(f"{self.journal.folder} was changed while it was read; run the command again")
         return Scan.model_validate(found)
 
-    def shots(self, kept: Iterable[Candidate]) -> Iterator[Shot]:
+    def shots(self, candidates: Iterable[Candidate]) -> Iterator[Shot]:
         """Rows of the table, read back one video at a time."""
-        for candidate in kept:
+        for candidate in candidates:
             contents = [None, *self._scan_of(candidate).cut_contents]
             for interval, content in zip(candidate.shots, contents, strict=True):
                 yield Shot(video_id=VideoId(candidate.source.id), interval=interval, content=content)
 
-    def frames(self, kept: Iterable[Candidate]) -> Iterator[SampledFrame]:
+    def frames(self, candidates: Iterable[Candidate]) -> Iterator[SampledFrame]:
         """Rows of the table, read back one video at a time."""
-        for candidate in kept:
+        for candidate in candidates:
             for sample in self._scan_of(candidate).samples:
                 values = sample._asdict()
                 yield SampledFrame(video_id=VideoId(candidate.source.id), key_frame=values["dropped"] is None, **values)
 
-    def add_pictures(self, writer: Any, kept: Iterable[Candidate]) -> None:
+    def add_pictures(self, writer: Any, candidates: Iterable[Candidate]) -> None:
         """Write contact sheets, and key frames if the settings say so."""
-        for candidate in kept:
+        for candidate in candidates:
             sheet = self._scan_of(candidate).sheet
             if sheet is not None:
                 writer.add_file(sheet_path(candidate), base64.b64decode(sheet))

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from reeltalk.curate.wholeness import filter_result, missing
+from reeltalk.curate.wholeness import filter_result, missing_share
 from reeltalk.schema.outcomes import FilterResult, Rejected, Screening
 from reeltalk_build.curate.settings import PRESETS, CurateSettings
 
@@ -73,7 +73,7 @@ def shots(
     """Filter by the number of shots. The decoder stops when there are too many.
 
     Args:
-        settings: Bounds.
+        settings: The bounds.
         count: Number of shots.
         stopped_at_s: Where the decoder stopped; None if it read the whole video.
         duration_s: Length of the video, for an estimate of the number of its shots where the decoder stopped.
@@ -107,7 +107,7 @@ def motion(settings: CurateSettings, mean_px: float | None) -> FilterResult:
     """Filter by the motion between frames one second apart in a shot. It is not SVBench's optical flow score.
 
     Args:
-        settings: Bounds. The defaults are SVBench's numbers for its own score.
+        settings: The bounds. The defaults are SVBench's numbers for its own score.
         mean_px: Mean length of the DIS flow in pixels of a picture whose longer side is 256; None if not measured.
     """
     low, high = settings.min_flow_px, settings.max_flow_px
@@ -123,7 +123,7 @@ def motion(settings: CurateSettings, mean_px: float | None) -> FilterResult:
     return filter_result("motion", mean_px, low, high, reason, "lower it" if mean_px < low else "raise it")
 
 
-def broken_bounds(settings: CurateSettings, screening: Screening) -> list[FilterResult]:
+def failed_filters(settings: CurateSettings, screening: Screening) -> list[FilterResult]:
     """The filters that would reject a video with other settings, from its stored measurements.
 
     Args:
@@ -133,7 +133,7 @@ def broken_bounds(settings: CurateSettings, screening: Screening) -> list[Filter
     measured = {result.filter: result.value for result in screening.filters if result.value is not None}
     found = []
     if "missing" in measured:
-        found.append(missing(settings.max_missing, decoded_s=100 - measured["missing"], duration_s=100.0))
+        found.append(missing_share(settings.max_missing, decoded_s=100 - measured["missing"], duration_s=100.0))
     if "duration" in measured:
         found.append(duration(settings, measured["duration"]))
     if "shots" in measured:
@@ -171,12 +171,12 @@ def none_accepted(screenings: Iterable[Screening], rejected: Iterable[Rejected])
     helping = []
     for preset in PRESETS:
         settings = CurateSettings.model_validate({"preset": preset})
-        if 2 * sum(not broken_bounds(settings, measured[row.record_id]) for row in rows) > len(rows):
+        if 2 * sum(not failed_filters(settings, measured[row.record_id]) for row in rows) > len(rows):
             helping.append(preset)
     return f"{sentence}, or use --preset {' or '.join(helping)}" if helping else sentence
 
 
-BITS: Final = 64
+HASH_BITS: Final = 64
 
 
 def near_duplicates(hashes: Mapping[str, Sequence[str]], *, max_bits: int, min_share: float) -> dict[str, str]:
@@ -197,7 +197,7 @@ def near_duplicates(hashes: Mapping[str, Sequence[str]], *, max_bits: int, min_s
     """
     numbers = {video: sorted({int(value, 16) for value in values}) for video, values in hashes.items()}
     parts = max_bits + 1
-    edges = [round(index * BITS / parts) for index in range(parts + 1)]
+    edges = [round(index * HASH_BITS / parts) for index in range(parts + 1)]
     index: dict[tuple[int, int], list[tuple[str, int]]] = defaultdict(list)
     found: dict[tuple[str, str], list[set[int]]] = defaultdict(lambda: [set(), set()])
     for video in sorted(numbers):

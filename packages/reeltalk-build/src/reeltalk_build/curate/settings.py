@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from reeltalk.curate.transcripts import LANGUAGE
 from reeltalk.curate.wholeness import MAX_MISSING
 from reeltalk.errors import SettingError
-from reeltalk.video.records import DETECTORS, DetectorSettings
+from reeltalk.schema.settings import Settings
+from reeltalk.video.records import SHOT_DETECTORS, DetectorSettings
 
 NonNegative = Annotated[float, Field(ge=0)]
 PRESETS: Final[Mapping[str, Mapping[str, int | float]]] = {
@@ -34,10 +35,8 @@ which little moves for long times; light and people make a detector find some cu
 videos of a few seconds, of one or two shots."""
 
 
-class CurateSettings(BaseModel):
+class CurateSettings(Settings):
     """Settings of `reeltalk curate`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     preset: Literal["static-camera", "short-clips"] | None = None
     """static-camera: recordings without cuts, from surveillance, a worn camera or a household; short-clips: videos of a
@@ -131,7 +130,7 @@ class CurateSettings(BaseModel):
     def detector_settings(self) -> DetectorSettings:
         """The detector with its threshold."""
         values = {"threshold": self.threshold, "min_shot_s": self.min_shot_s, "min_shot_frames": self.min_shot_frames}
-        kind = DETECTORS[self.detector]
+        kind = SHOT_DETECTORS[self.detector]
         unknown = [name for name, value in values.items() if value is not None and name not in kind.model_fields]
         if unknown:
             raise SettingError(f"the {self.detector} detector has no {unknown[0]}")

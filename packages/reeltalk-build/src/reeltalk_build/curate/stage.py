@@ -13,11 +13,11 @@ from typing import Final
 
 from reeltalk._version import __version__
 from reeltalk.curate.records import decoded_of, encoding_of, unusual
-from reeltalk.curate.sources import find_videos, passed_over, read_beside
-from reeltalk.curate.transcripts import speech_of, told_repairs
+from reeltalk.curate.sources import find_videos, read_beside, skipped_files
+from reeltalk.curate.transcripts import repair_sentences, speech_of
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.parallel import Executor
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, ignore_progress
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import Rejected, RepairedSpeech, Screening, StageReport
@@ -42,12 +42,12 @@ def curate(
     *,
     executor: Executor,
     strict: bool = False,
-    progress: Progress = unseen,
+    progress: Progress = ignore_progress,
 ) -> StageReport:
     """Filter videos, split them into clips, and choose their key frames.
 
     An interrupted run continues where it stopped, since finished results are cached. The tables are written together at
-    the end; their bytes do not depend on interruptions. A video or a file beside one that cannot be read is told, and
+    the end; their bytes do not depend on interruptions. A video or a side file that cannot be read is reported, and
     the rest is curated.
 
     Args:
@@ -72,7 +72,7 @@ def curate(
         candidate.sidecar, candidate.transcript, candidate.left_out, candidate.source = read_beside(
             candidate.source, speech=settings.speech, language=settings.speech_language, strict=strict
         )
-    other_files = passed_over(inputs, [candidate.source for candidate in candidates])
+    other_files = skipped_files(inputs, [candidate.source for candidate in candidates])
     if settings.media == "link":
         for candidate in candidates:
             benchmark.media.check_link(candidate.source.path)
@@ -244,7 +244,7 @@ def _speech_warnings(kept: Sequence[Candidate], late: dict[str, int]) -> Iterato
     without = sum(candidate.transcript is None for candidate in kept)
     if 0 < without < len(kept):
         yield f"{without:,} of {len(kept):,} videos have no subtitle or transcript file that is read"
-    yield from told_repairs((c.source.id, c.transcript, _end_s(c)) for c in kept if c.transcript is not None)
+    yield from repair_sentences((c.source.id, c.transcript, _end_s(c)) for c in kept if c.transcript is not None)
     for name, count in late.items():
         yield f"{name}: {count:,} lines begin after the end of the video and are left out; is it another video's?"
 

@@ -16,7 +16,7 @@ from reeltalk_build.video.measure import brisque, load_brisque
 
 load_brisque()
 
-LOOKED_AT: Final = (1 / 6, 1 / 2, 5 / 6)
+JUDGED_POSITIONS: Final = (1 / 6, 1 / 2, 5 / 6)
 """Positions of the judged key frames, as shares of the video's length."""
 
 
@@ -51,7 +51,7 @@ def _key_frames(path: Path, facts: Probe) -> list[Any]:
     wanted = sorted(
         {
             min(facts.key_frames_s, key=lambda key_s: (abs(key_s - share * facts.duration_s), key_s))
-            for share in LOOKED_AT
+            for share in JUDGED_POSITIONS
             if facts.key_frames_s
         }
     )

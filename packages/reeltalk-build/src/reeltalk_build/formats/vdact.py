@@ -24,8 +24,8 @@ from pydantic import Field
 from reeltalk.errors import InputError
 from reeltalk.formats.export_losses import (
     FILE_FIELDS,
-    MADE_ON_THE_WAY,
-    UNHELD,
+    UNSTORED,
+    WORKING_TABLES,
     added_since_import,
     fields_left_out,
     fields_like_ours,
@@ -60,7 +60,7 @@ from reeltalk_build.graph.reading import graph_of_clip
 FORMAT: Final = "vdact"
 SCENARIO_SUFFIX_DIGITS: Final = 2
 GRAPH_SUFFIXES: Final = (".ttl.nt", ".nt")
-TYPES: Final = "vdact.question_type"
+TYPE_VOCABULARY: Final = "vdact.question_type"
 """Vocabulary of the types of a question."""
 
 SPLIT_FILE: Final = re.compile(r"(?P<split>[a-z]+)_ids\.txt")
@@ -217,7 +217,7 @@ class _Reader:
                 Turn(
                     question=turn.question,
                     references=(turn.answer,),
-                    labels={TYPES: tuple(turn.types)} if turn.types is not None else {},
+                    labels={TYPE_VOCABULARY: tuple(turn.types)} if turn.types is not None else {},
                     extra=turn.unknown,
                 )
                 for turn in row.turns
@@ -411,8 +411,8 @@ SUMMARIES: Final = {kind: f"VDEval/scenario_{kind}_summaries" for kind in ("temp
 """Folders of summaries by kind, where VDEval's script looks for those that `--summary_dir` names."""
 SCENARIO: Final = re.compile("[0-9]{5}")
 MOST_DIALOGUES: Final = 99
-HELD_OF_TURNS: Final = frozenset({"question", "references", "labels"})
-ADDED: Final = ("chains", "linkages", "paths", "scores", *(name for name in UNHELD if name != "rejected"))
+TURN_FIELDS: Final = frozenset({"question", "references", "labels"})
+UNFILLED_TABLES: Final = ("chains", "linkages", "paths", "scores", *(name for name in UNSTORED if name != "rejected"))
 """Tables that a release does not fill."""
 
 
@@ -441,7 +441,7 @@ class _Writer:
         return self.lost
 
     def _write_files(self, files: list[SourceFile]) -> None:
-        self.lost += added_since_import(self.content, FORMAT, ADDED)
+        self.lost += added_since_import(self.content, FORMAT, UNFILLED_TABLES)
         fields = source_keys_like_ours(files)
         videos = {video.id: video for video in self.content.videos}
         dialogues = {dialogue.id: without_our_fields(dialogue, fields) for dialogue in self.content.dialogues}
@@ -614,7 +614,7 @@ class _Writer:
         parts = Repeated(lambda: (clip for clip in content.clips if _activity(clip, content.graphs)))
         self._lose(len(content.clips) - sum(1 for _ in parts), "clips that are no activities are left out")
         self.lost += fields_left_out("clips of activities", parts, {"id", "video_id"})
-        self.lost += tables_left_out(content, ("chains", "linkages", "paths", "scores", *MADE_ON_THE_WAY, *UNHELD))
+        self.lost += tables_left_out(content, ("chains", "linkages", "paths", "scores", *WORKING_TABLES, *UNSTORED))
         self.lost += fields_left_out("videos", content.videos, {"id", "file", "split", "summaries"})
         more = sum(bool(set(video.summaries) - set(SUMMARIES)) for video in content.videos)
         self._lose(more, "videos with summaries of other kinds, which are left out")
@@ -625,7 +625,7 @@ class _Writer:
         self.lost += fields_left_out("dialogues", dialogues, {"id", "video_id", "turns"})
         self._lose(several, "turns with several references, of which the first is written")
         self._lose(unanswered, "turns without a reference, written as an empty answer")
-        self.lost += fields_left_out("turns", turns, HELD_OF_TURNS) + labels_left_out(turns, ())
+        self.lost += fields_left_out("turns", turns, TURN_FIELDS) + labels_left_out(turns, ())
 
 
 def _scenarios(videos: Iterable[Video]) -> dict[str, str]:
@@ -681,8 +681,8 @@ def _dialogue_row(dialogue: Dialogue) -> dict[str, Json]:
     turns = []
     for turn in dialogue.turns:
         row: dict[str, Json] = {"question": turn.question, "answer": _reference(turn)}
-        if TYPES in turn.labels:
-            row["types"] = list(turn.labels[TYPES])
+        if TYPE_VOCABULARY in turn.labels:
+            row["types"] = list(turn.labels[TYPE_VOCABULARY])
         turns.append(row | turn.extra)
     return {"id": dialogue.id, "turns": turns} | extra
 

@@ -32,7 +32,7 @@ class RefineReport:
     """The result of a run."""
 
     written: int = 0
-    kept: int = 0
+    reused: int = 0
     """Existing texts of an earlier run."""
     failed: dict[str, str] = field(default_factory=dict)
     """Reason by scenario."""
@@ -65,7 +65,7 @@ def refine(
     """
     _claim_folder(out, signature)
     open_ = [name for name in scenarios if not (out / f"{name}.txt").is_file()]
-    done = RefineReport(kept=len(scenarios) - len(open_))
+    done = RefineReport(reused=len(scenarios) - len(open_))
 
     def write(name: str) -> str | None:
         try:

@@ -14,7 +14,7 @@ from reeltalk.language.vocabulary import INSTANCE, NAMESPACES
 from reeltalk_build.graph.rdf import engine, graph_iri, parse_rdf
 from reeltalk_build.graph.reading import graph_texts
 
-NODES: Final = frozenset({"object", "activity", "main", "target", "event"})
+NODE_PARAMETERS: Final = frozenset({"object", "activity", "main", "target", "event"})
 """Parameters that name a node; all others are literals."""
 QUERIES: Final = Path(__file__).parent / "queries"
 
@@ -126,7 +126,7 @@ class KnowledgeGraph:
         # The library writes a term with its escapes, so a value cannot change the query.
         if name == "graph":
             return self._engine.NamedNode(graph_iri(str(value)))
-        if name in NODES:
+        if name in NODE_PARAMETERS:
             try:
                 return self._engine.NamedNode(INSTANCE + str(value))
             except ValueError:

@@ -25,7 +25,7 @@ def pronoun_of(values: Sequence[str]) -> str:
 
 
 def look_of(person: str, people: Collection[str], attributes: Attributes) -> str | None:
-    """A description that fits one person only, as `the woman in the red shirt`; None if nothing tells them apart."""
+    """A description that fits one person only, as `the woman in the red shirt`; None if no description does."""
     own = attributes.get(person, ())
     gender = attribute_of(own, "pronoun")
     if gender is None:
@@ -53,7 +53,7 @@ def hair_colour(colour: str) -> str:
     return {"yellow": "blond"}.get(colour, colour)
 
 
-def called(
+def name_words(
     people: Sequence[str], names: Mapping[str, str], things: Collection[str], attributes: Attributes
 ) -> dict[str, str]:
     """Words for people and things by name, such as `Tom` and `the red mug`. What needs no adjective is left out."""

@@ -27,7 +27,7 @@ _EVENT = re.compile(r"event(\d+)_(.+)")
 _SITUATION = re.compile(r"home_situation(\d+)_(.+)")
 _OBJECT: Final = r"[a-z_]*[a-z]\d+"
 LONGEST_S: Final = 1e6
-KINDS: Final = (*SPATIAL, *HOLDING, "between")
+RELATION_KINDS: Final = (*SPATIAL, *HOLDING, "between")
 
 
 def read_activity(text: str, *, file: Path | str, name: str) -> ActivityGraph:
@@ -242,7 +242,7 @@ class _Reader:
         for triple in self.by_predicate["bbox"]:
             name, since = self._version(triple.object, triple)
             shapes[name].add(since)
-        for kind in KINDS:
+        for kind in RELATION_KINDS:
             for triple in self.by_predicate[kind]:
                 source = Shape(*self._version(triple.subject, triple))
                 target = Shape(*self._version(triple.object, triple))
@@ -405,7 +405,7 @@ def _members(source: Path) -> Iterator[tuple[str, str, str]]:
             )
         yield graph_name(source), str(source), read_text(source)
         return
-    members = read_zip(source, wanted=lambda name: PurePosixPath(name).suffix.lower() in SUFFIXES)
+    members = read_zip(source, is_read=lambda name: PurePosixPath(name).suffix.lower() in SUFFIXES)
     for name, text in sorted(members):
         yield graph_name(name), f"{source}/{name}", text
 

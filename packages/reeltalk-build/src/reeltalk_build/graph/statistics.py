@@ -12,7 +12,7 @@ from reeltalk_build.graph.rdf import Triple
 PAPER_ACTIVITY = (10.2, 11.2, 14.92, 10.84, 86.56, 4.08, 0.78, 320.78)
 PAPER_SCENARIO = (40.26, 44.56, 60.36, 44.04, 360.17, 13.56, 2.57, 1317.51)
 
-ROWS = ("Events", "Situations", "States", "StateVals", "Shapes", "Main objects", "Target objects", "Triples")
+STATISTICS_ROWS = ("Events", "Situations", "States", "StateVals", "Shapes", "Main objects", "Target objects", "Triples")
 
 
 def count_triples(triples: Iterable[Triple]) -> GraphCounts:

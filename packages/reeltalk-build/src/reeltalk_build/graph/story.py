@@ -10,7 +10,7 @@ from functools import cached_property
 from reeltalk.language.vocabulary import INSTANCE, ROOMS, TIME, XSD, class_of, is_person
 from reeltalk.schema.intervals import Interval
 from reeltalk_build.graph.activity import ActivityGraph, agent_of, people_of
-from reeltalk_build.graph.naming import attribute_of, called
+from reeltalk_build.graph.naming import attribute_of, name_words
 from reeltalk_build.graph.rdf import graph_iri
 
 
@@ -181,7 +181,7 @@ class Story:
     @cached_property
     def called(self) -> dict[str, str]:
         """Words for people, and for things of which there are several of a class, by name."""
-        return called(self.people, self.names, self.things, self.attributes)
+        return name_words(self.people, self.names, self.things, self.attributes)
 
     @cached_property
     def worded(self) -> dict[tuple[object, ...], str]:

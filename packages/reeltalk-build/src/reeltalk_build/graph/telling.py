@@ -8,7 +8,7 @@ repeated within an activity.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from reeltalk.language.vocabulary import CLAUSES, OPPOSITES, PLURALS, ROOMS, SPATIAL, class_of, told_name
+from reeltalk.language.vocabulary import CLAUSES, OPPOSITES, PLURALS, ROOMS, SPATIAL, class_of, summary_name
 from reeltalk_build.graph.activity import ActivityEvent, ActivityGraph, Shape, agent_of
 
 _SWITCHED: Final = {"switchOn": ("ON", "OFF"), "switchOff": ("ON", "OFF"), "open": ("OPEN", "CLOSED")}
@@ -42,10 +42,10 @@ def tell_scenario(graphs: Iterable[ActivityGraph], initial_rooms: dict[str, str]
 def initial_room(graph: ActivityGraph) -> str | None:
     """The room of the person at the start, in words; None if the graph does not give it."""
     if graph.events and (room := graph.events[0].from_room):
-        return told_name(room)
+        return summary_name(room)
     for placed in graph.placed_at(agent_of(graph), 0):
         if placed.kind == "inside" and class_of(placed.target.object) in ROOMS:
-            return told_name(placed.target.object)
+            return summary_name(placed.target.object)
     return None
 
 
@@ -62,7 +62,7 @@ def tell_activity(graph: ActivityGraph, room: str | None) -> list[str]:
         teller.lines.append(f"He {clause(event.action, event.main)}.")
         if event.main:
             teller.facts(event.main, event.after)
-    return collapse(teller.lines)
+    return collapse_runs(teller.lines)
 
 
 def _tell_people(graph: ActivityGraph) -> list[str]:
@@ -71,11 +71,11 @@ def _tell_people(graph: ActivityGraph) -> list[str]:
     acting = {name for event in graph.events for name in (event.agent, event.main, *event.targets)}
     for person, name in sorted(graph.names.items()):
         if person in acting and (room := graph.room_at(person, 0)):
-            lines.append(f"{name} is in the {told_name(room)}.")
+            lines.append(f"{name} is in the {summary_name(room)}.")
     for event in graph.events:
         who = graph.names.get(event.agent or "")
         if who is None:
-            lines.append(f"The {told_name(event.main or '')} {HAPPENINGS.get(event.action, event.action)}.")
+            lines.append(f"The {summary_name(event.main or '')} {HAPPENINGS.get(event.action, event.action)}.")
         elif event.says is not None:
             heard = " and ".join(graph.names[name] for name in event.targets if name in graph.names)
             lines.append(f'{who} says to {heard}: "{event.says}"')
@@ -87,10 +87,12 @@ def _tell_people(graph: ActivityGraph) -> list[str]:
 def _with_people(graph: ActivityGraph, event: ActivityEvent) -> str:
     """What a person with a name does, with its target."""
     if event.main in graph.names:
-        return clause(event.action, event.main).replace(f"the {told_name(event.main or '')}", graph.names[event.main])
+        return clause(event.action, event.main).replace(
+            f"the {summary_name(event.main or '')}", graph.names[event.main]
+        )
     said = clause(event.action, event.main)
     for target in event.targets:
-        name = graph.names.get(target, f"the {told_name(target)}")
+        name = graph.names.get(target, f"the {summary_name(target)}")
         word = "inside" if event.action == "putIn" else "to" if target in graph.names else "on"
         said = f"{said.replace('puts in', 'puts')} {word} {name}"
     return said
@@ -100,11 +102,11 @@ def clause(action: str, main: str | None) -> str:
     """The person's action, for example `sits on the sofa`; without an object only the verb."""
     template = CLAUSES.get(action, f"{action} the {{}}")
     if main or "{}" not in template:
-        return template.format(told_name(main or ""))
+        return template.format(summary_name(main or ""))
     return template.removesuffix(" the {}").removesuffix(" on").removesuffix(" with").removesuffix(" to")
 
 
-def collapse(lines: Sequence[str]) -> list[str]:
+def collapse_runs(lines: Sequence[str]) -> list[str]:
     """Lines with each run of equal clauses as one line with a count, or as a first and a second time."""
     told: list[str] = []
     start = 0
@@ -143,7 +145,7 @@ class _Teller:
         self._state(name, situation)
 
     def _relations(self, shape: Shape, situation: int) -> None:
-        subject = told_name(shape.object)
+        subject = summary_name(shape.object)
         current = {
             (p.kind, p.target)
             for p in self.graph.placed.get(shape, ())
@@ -158,17 +160,17 @@ class _Teller:
             if kind == "close" and target.object != self.agent:
                 continue
             place = "next to" if kind == "close" else kind
-            sentence = f"{_is(subject)} {place} the {told_name(target.object)}."
-            if self._say(subject, told_name(target.object), kind, sentence) and not (
+            sentence = f"{_is(subject)} {place} the {summary_name(target.object)}."
+            if self._say(subject, summary_name(target.object), kind, sentence) and not (
                 kind == "inside" and class_of(target.object) in ROOMS
             ):
                 self._nested(target, than=subject)
 
     def _nested(self, shape: Shape, *, than: str) -> None:
-        subject = told_name(shape.object)
+        subject = summary_name(shape.object)
         kept = {(p.kind, p.target) for p in self.graph.placed.get(shape, ()) if p.kind in ("inside", "on")}
         for kind, target in _in_order(kept):
-            other = told_name(target.object)
+            other = summary_name(target.object)
             if other == than:
                 continue
             if kind == "on" and target.object == self.agent:
@@ -177,7 +179,7 @@ class _Teller:
                 self._say(subject, other, kind, f"  {_is(subject)} {kind} the {other}.")
 
     def _state(self, name: str, situation: int) -> None:
-        subject = told_name(name)
+        subject = summary_name(name)
         ever = {value for values in self.graph.values.get(name, {}).values() for value in values}
         for value in self.graph.values_at(name, situation):
             if (name, value) in self._switched and OPPOSITES[value] in ever and self._said_state.get(subject) != value:

@@ -6,15 +6,15 @@ al. 2023, arXiv 2304.08069) as transformers saves it.
 
 import ast
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import InputError, MissingExtraError, SettingError
-from reeltalk.extension import PREFIX, made_of
+from reeltalk.extension import PYTHON_PREFIX, made_of
 from reeltalk.schema.knowledge import Box
 from reeltalk.store.manifest import hash_file
 
@@ -85,16 +85,16 @@ def open_detector(spec: str) -> Detector:
         MissingExtraError: A required extra is not installed.
     """
     kind, colon, place = spec.partition(":")
-    if spec.startswith(PREFIX):
-        detector: Detector = made_of(spec.removeprefix(PREFIX), needs=("name", "signature", "detect")).object
+    if spec.startswith(PYTHON_PREFIX):
+        detector: Detector = made_of(spec.removeprefix(PYTHON_PREFIX), needs=("name", "signature", "detect")).object
         return detector
-    kinds = ", ".join([*(f"{name}:PATH" for name in DETECTORS), f"{PREFIX}FILE.py:CLASS"])
-    if kind not in DETECTORS or not colon or not place:
+    kinds = ", ".join([*(f"{name}:PATH" for name in OBJECT_DETECTORS), f"{PYTHON_PREFIX}FILE.py:CLASS"])
+    if kind not in OBJECT_DETECTORS or not colon or not place:
         raise SettingError(f"--detector {spec!r}: expected {kinds}")
     path = Path(place).expanduser()
     if not path.exists():
-        raise SettingError(f"--detector {spec!r}: nothing lies at {path}; {_ORIGINS[kind]}")
-    return DETECTORS[kind](path)
+        raise SettingError(f"--detector {spec!r}: nothing lies at {path}; {OBJECT_DETECTORS[kind].origin}")
+    return OBJECT_DETECTORS[kind](path)
 
 
 class Yolo11:
@@ -111,6 +111,7 @@ class Yolo11:
     """
 
     name: Final = "yolo11"
+    origin: ClassVar[str] = "'yolo export model=yolo11n.pt format=onnx' of ultralytics writes the ONNX file"
 
     def __init__(self, path: Path, *, min_confidence: float = MIN_CONFIDENCE) -> None:
         self.min_confidence = min_confidence
@@ -160,6 +161,7 @@ class RtDetr:
     """
 
     name: Final = "rtdetr"
+    origin: ClassVar[str] = "expected the folder of a model such as PekingU/rtdetr_r18vd, as transformers saves it"
 
     def __init__(self, path: Path, *, min_confidence: float = MIN_CONFIDENCE) -> None:
         try:
@@ -169,7 +171,7 @@ class RtDetr:
             raise MissingExtraError("RT-DETR", extra="vision", of="reeltalk-build") from None
         weights = path / "model.safetensors"
         if not weights.is_file():
-            raise InputError("no model.safetensors here", file=path, hint=_ORIGINS[self.name])
+            raise InputError("no model.safetensors here", file=path, hint=self.origin)
         self.min_confidence = min_confidence
         self.signature: Final = _signature(self.name, _hash(weights), min_confidence)
         prepared = _settings_of(path / "preprocessor_config.json")
@@ -206,12 +208,8 @@ class RtDetr:
         )
 
 
-DETECTORS: Final[dict[str, Callable[[Path], Detector]]] = {"yolo11": Yolo11, "rtdetr": RtDetr}
+OBJECT_DETECTORS: Final[dict[str, type[Yolo11 | RtDetr]]] = {"yolo11": Yolo11, "rtdetr": RtDetr}
 """Kinds of detectors, and the class that opens the files of each."""
-_ORIGINS: Final = {
-    "yolo11": "'yolo export model=yolo11n.pt format=onnx' of ultralytics writes the ONNX file",
-    "rtdetr": "expected the folder of a model such as PekingU/rtdetr_r18vd, as transformers saves it",
-}
 
 
 def resized(rgb: Picture, height: int, width: int) -> Values:

@@ -16,12 +16,12 @@ import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from reeltalk.errors import InputError
-from reeltalk.evaluation.model_options import OF_FRAMES, OPTIONS, ModelCommand, kind_of_model, kinds_of_option
+from reeltalk.evaluation.model_options import FRAME_OPTIONS, OPTIONS, ModelCommand, kind_of_model, kinds_of_option
 from reeltalk.judge.protocol import may_ask_model
 from reeltalk.judge.settings import JudgeModelSettings
 from reeltalk.schema.server_address import without_user
 from reeltalk.store.documents import read_text
-from reeltalk_build.project.sections import MODELLED, MODELS, SECTIONS, SHARED, SOURCES, CommandSpec, Option
+from reeltalk_build.project.sections import MODEL_SECTIONS, MODELS, SECTIONS, SHARED, SOURCES, CommandSpec, Option
 
 Place = tuple[str | int, ...]
 """A place in the file: keys and list indices, from the top."""
@@ -191,7 +191,7 @@ class _Checked:
             given = self._mapping(value[name], (name,))
             command = commands[name]
             own = {key: shared[key] for key in shared if command.option(key) is not None and shared[key] is not None}
-            if name in MODELLED:
+            if name in MODEL_SECTIONS:
                 models[name] = self._models(name, given, command, own)
             else:
                 sections[name] = own | self._values(given, (name,), command, SECTIONS[name].filled)
@@ -342,7 +342,7 @@ def _applied(shared: Values, own: Values, section: str) -> Values:
     idle = {key for key in shared if key in OPTIONS and kind not in kinds_of_option(key, command)}
     # What a model says itself is refused by the command if it has no effect.
     if own.get("policy") == "none":
-        idle |= set(OF_FRAMES)
+        idle |= set(FRAME_OPTIONS)
     named = [name.strip() for part in own.get("protocols", ()) for name in part.split(",")]
     if named and not may_ask_model(named):
         idle |= set(OF_JUDGES)

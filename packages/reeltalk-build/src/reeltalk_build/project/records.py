@@ -97,7 +97,7 @@ def write_records(folder: Path, records: ProjectRecords) -> None:
 
 
 MISSING: Final = "missing"
-LATER: Final = ("construct", "graph", "proactive", "review", "tag", "rubric")
+LATER_STAGES: Final = ("construct", "graph", "proactive", "review", "tag", "rubric")
 """First words of the stages that add to a benchmark after its videos and clips are there."""
 
 
@@ -128,7 +128,7 @@ class Fingerprints:
             return _of_lines(
                 f"{entry.sha256}  {name}"
                 for name, entry in sorted(manifest.files.items())
-                if entry.stage.split(" ")[0] not in LATER
+                if entry.stage.split(" ")[0] not in LATER_STAGES
             )
         try:
             if (path / INFO).is_file():

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from filelock import FileLock, Timeout
 
 from reeltalk.errors import BenchmarkError, SettingError, UnusableError
-from reeltalk.extension import PREFIX
+from reeltalk.extension import PYTHON_PREFIX
 from reeltalk.stages.failures import outlook_of
 from reeltalk.store.atomic import storage_errors
 from reeltalk.store.benchmark import WORK, Benchmark
@@ -102,8 +102,8 @@ def step_statuses(
     return found
 
 
-INTERRUPTED: Final = 130
-FINDINGS: Final = 1
+EXIT_INTERRUPTED: Final = 130
+EXIT_FINDINGS: Final = 1
 REVIEWED: Final = "review"
 """First word of the stages that write people's decisions into a benchmark."""
 RunCommand = Callable[[Sequence[str]], int]
@@ -217,11 +217,11 @@ class Runner:
             if findings:
                 ending += f"; findings in {', '.join(findings)}"
             self._say(ending)
-            return FINDINGS if findings else 0
+            return EXIT_FINDINGS if findings else 0
 
     def _tell_stopped(self, step: ProjectStep, code: int, left: int) -> None:
         after = f"; {left:,} {'step is' if left == 1 else 'steps are'} left after it" if left else ""
-        if code == INTERRUPTED:
+        if code == EXIT_INTERRUPTED:
             self._say(f"stopped in {step.name}{after}; 'reeltalk run' goes on from here")
         else:
             self._say(f"{step.name} failed{after}; fix the problem above, then 'reeltalk run' continues from here")
@@ -248,12 +248,12 @@ class Runner:
         self._remember(step, ended, code, at, 0.0, rests_on)
         try:
             code = self._run_command(arguments)
-            ended = "interrupted" if code == INTERRUPTED else "done" if code in (0, FINDINGS) else "failed"
+            ended = "interrupted" if code == EXIT_INTERRUPTED else "done" if code in (0, EXIT_FINDINGS) else "failed"
         except UnusableError as error:
             self._say(" ".join(str(error).split()))
-            ended, code = "failed", FINDINGS
+            ended, code = "failed", EXIT_FINDINGS
         except KeyboardInterrupt:
-            ended, code = "interrupted", INTERRUPTED
+            ended, code = "interrupted", EXIT_INTERRUPTED
         finally:
             # A file that changed during the run may not have been read, so only the hash of the step's result is new.
             rests_on |= {path: sha256 for path, sha256 in self._reads(step).items() if path == step.result}
@@ -318,13 +318,13 @@ class Runner:
         write_records(self._folder, self._records)
 
 
-FORECAST: Final = ("construct", "evaluate")
+FORECAST_SECTIONS: Final = ("construct", "evaluate")
 """Sections whose commands can forecast with --plan."""
 
 
 def forecast_arguments(step: ProjectStep) -> tuple[str, ...] | None:
     """The command line that forecasts a step; None if the step asks no model."""
-    if step.section not in FORECAST or (step.section == "construct" and "writer" not in dict(step.options)):
+    if step.section not in FORECAST_SECTIONS or (step.section == "construct" and "writer" not in dict(step.options)):
         return None
     return (*step.words, "--plan", *(word for key, words in step.options if key != "out" for word in words))
 
@@ -353,7 +353,7 @@ def tell_plan(
         asks = forecast_arguments(step)
         if asks is not None and any(read.path in to_come or prints.of(read) == MISSING for read in step.reads):
             write("  its requests can be forecast when the steps before it are done")
-        elif asks is not None and any(PREFIX in word for word in asks):
+        elif asks is not None and any(PYTHON_PREFIX in word for word in asks):
             write("  its requests are not forecast: that would run the code that it names, and --plan runs none")
         elif asks is not None:
             with contextlib.chdir(folder):

@@ -50,7 +50,6 @@ class Option:
         """The option with a value, as words of a command line; empty if the value is the default.
 
         Args:
-            value: The value.
             preset: The command's preset, if one is given. An option that it changes is then said with its default too.
         """
         is_default = value == self.default and not (preset and self.set_by_preset)
@@ -132,7 +131,7 @@ SECTIONS: Final = {
 }
 SOURCES: Final = ("film", "curate", "import")
 """Sections that begin the benchmark. A project has one of them, or none if the benchmark exists."""
-WRITERS: Final = ("questions", "streams", "construct")
+WRITING_SECTIONS: Final = ("questions", "streams", "construct")
 """Sections that write into the benchmark, in the order in which they run."""
 SHARED: Final = {
     "workers": "Videos that are processed at a time, in all sections; by default as each section says.",
@@ -141,9 +140,9 @@ SHARED: Final = {
 """Options that apply to all sections if they are at the top of the file, with their meaning there."""
 MODELS: Final = "models"
 """The key that lists the models of a section. Each model is a run."""
-MODELLED: Final = ("evaluate", "proactive")
+MODEL_SECTIONS: Final = ("evaluate", "proactive")
 """Sections that list models."""
-HOW: Final = frozenset(
+NEUTRAL: Final = frozenset(
     {
         *("workers", "processes", "executor", "connections", "replies"),
         *("timeout_s", "max_retries", "give_up_after_s", "backoff_s", "preflight"),
@@ -152,7 +151,7 @@ HOW: Final = frozenset(
     }
 )
 """Options that do not change the result of a step. If one changes, no step runs again."""
-READ: Final = frozenset({"videos", "source"})
+INPUTS: Final = frozenset({"videos", "source"})
 """Options that name inputs, even if their type is text, since an input may be an address on an object store."""
-WRITTEN: Final = frozenset({"into", "out", "replies"})
+OUTPUTS: Final = frozenset({"into", "out", "replies"})
 """Options that name outputs of a command; all other paths are inputs."""

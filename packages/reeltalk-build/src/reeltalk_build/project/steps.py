@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from reeltalk.store.consent import Named, named_in_settings, named_path
+from reeltalk.store.consent import NamedPath, named_in_settings, named_path
 from reeltalk.store.event_log import EVENT_LOG
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.remote import is_address
 from reeltalk.store.runs import INFO
 from reeltalk_build.project.reading import ProjectFile, Values, refuse_same_results
-from reeltalk_build.project.sections import HOW, READ, SOURCES, WRITERS, WRITTEN, CommandSpec
+from reeltalk_build.project.sections import INPUTS, NEUTRAL, OUTPUTS, SOURCES, WRITING_SECTIONS, CommandSpec
 
 RUNS: Final = "runs"
 REPLIES: Final = f"{RUNS}/replies.sqlite"
@@ -21,7 +21,7 @@ STREAMS: Final = "streams"
 STREAMS_REPORT: Final = "streams-report"
 COMPARISONS: Final = {"text": "txt", "json": "json", "csv": "csv", "latex": "tex", "markdown": "md"}
 Result = Literal["benchmark", "run", "stream", "site", "file", "folder"]
-WHOLE: Final[dict[Result, str]] = {
+COMPLETE_FILES: Final[dict[Result, str]] = {
     **{"benchmark": MANIFEST, "run": INFO, "stream": EVENT_LOG, "site": "index.html"},
     **{"file": "", "folder": ""},
 }
@@ -63,11 +63,11 @@ class ProjectStep:
     @property
     def decides(self) -> tuple[str, ...]:
         """The parts of the command line that determine the result, as records store them."""
-        return (" ".join(self.words), *(" ".join(words) for key, words in self.options if key not in HOW))
+        return (" ".join(self.words), *(" ".join(words) for key, words in self.options if key not in NEUTRAL))
 
     def whole(self, folder: Path) -> bool:
         """Whether its result is complete."""
-        return (folder / self.result / WHOLE[self.kind]).exists()
+        return (folder / self.result / COMPLETE_FILES[self.kind]).exists()
 
     def is_called(self, name: str) -> bool:
         """Whether `name` is the name of this step or of its section."""
@@ -81,17 +81,17 @@ def steps_of_project(project: ProjectFile, commands: dict[str, CommandSpec]) -> 
         InputError: Two of them would write the same path.
     """
     steps = tuple(_Steps(project, commands).all())
-    ends = [(step.name, step.result) for step in steps if step.section not in (*SOURCES, *WRITERS)]
+    ends = [(step.name, step.result) for step in steps if step.section not in (*SOURCES, *WRITING_SECTIONS)]
     refuse_same_results(project.file, [("the benchmark", project.benchmark), *ends])
     return steps
 
 
-def named_by_project(project: ProjectFile, steps: Sequence[ProjectStep]) -> list[Named]:
+def named_by_project(project: ProjectFile, steps: Sequence[ProjectStep]) -> list[NamedPath]:
     """What a project names outside its folder: servers, keys, code and paths."""
     folder = project.folder
     models = (model.values for several in project.models.values() for model in several)
     sections = (*project.sections.values(), *models)
-    found = [one for values in sections for one in named_in_settings(values, base=folder, folder=folder, inputs=READ)]
+    found = [one for values in sections for one in named_in_settings(values, base=folder, folder=folder, inputs=INPUTS)]
     for step in steps:
         found += named_path(Path(step.result), base=folder, folder=folder, does="write")
         for read in step.reads:
@@ -109,7 +109,7 @@ class _Steps:
         for name in (name for name in SOURCES if name in given):
             wired = {"benchmark" if name == "import" else "into": self._benchmark}
             yield self._step(name, given[name] | wired, result=self._benchmark, kind="benchmark")
-        for writer in (name for name in WRITERS if name in given):
+        for writer in (name for name in WRITING_SECTIONS if name in given):
             wired_writer: Values = {"benchmark": self._benchmark} | ({"proactive": True} if writer == "streams" else {})
             reads = (StepInput(self._benchmark, drafts=False),)
             yield self._step(writer, given[writer] | wired_writer, reads, result=self._benchmark, kind="benchmark")
@@ -185,8 +185,8 @@ class _Steps:
         files = [
             StepInput(path)
             for key, value in values.items()
-            if key not in WRITTEN
-            for path in (map(str, _parts(value)) if key in READ else _paths_in(value, self._project.folder))
+            if key not in OUTPUTS
+            for path in (map(str, _parts(value)) if key in INPUTS else _paths_in(value, self._project.folder))
             if path not in known
         ]
         return ProjectStep(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import SettingError
-from reeltalk.extension import PREFIX, made_of
+from reeltalk.extension import PYTHON_PREFIX, made_of
 from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Message, Model, Reply, ReplyStore
 from reeltalk.llm.budget import ROOM, format_options, prices_of
 from reeltalk.llm.preflight import breaker_with_preflight
@@ -21,7 +21,8 @@ from reeltalk.metrics.counting import BenchmarkCounts, count_benchmark
 from reeltalk.metrics.counting import format_counts as counted_lines
 from reeltalk.metrics.turn_checks import benchmark_quality, quality_sentences
 from reeltalk.parallel import Executor, open_executor
-from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.plugins import added
+from reeltalk.progress import Progress, Tell, ignore_progress, ignore_sentences
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.server_address import check_server
@@ -32,8 +33,13 @@ from reeltalk.store.tables import CLIPS
 from reeltalk_build.construct.added_writers import find_writer
 from reeltalk_build.construct.balance import benchmark_shortfall
 from reeltalk_build.construct.balance import format_shortfalls as balance_lines
-from reeltalk_build.construct.context import DENSER, VideoContext
-from reeltalk_build.construct.forecast import ENOUGH, ConstructionForecast, RunningForecast, forecast_construction
+from reeltalk_build.construct.context import JUDGE_DENSITY, VideoContext
+from reeltalk_build.construct.forecast import (
+    ENOUGH_REPLIES,
+    ConstructionForecast,
+    RunningForecast,
+    forecast_construction,
+)
 from reeltalk_build.construct.model_writer import ModelWriter
 from reeltalk_build.construct.prompting import PromptedModel, construction_prompts, prompts
 from reeltalk_build.construct.retries import ReplyWatch, RetriedModel
@@ -66,14 +72,15 @@ class WritingModels:
         """
         asking = self._asking
         key_variable = None if len(self._store) else asking.api_key_env
-        check_server(name, asking.base_url, key_variable, name=option)
+        besides = sorted(added("reeltalk.writers")) if option == "--writer" else ()
+        check_server(name, asking.base_url, key_variable, name=option, besides=besides)
         key = os.environ.get(asking.api_key_env)
         if not self._opened:
             self._benchmark.check_rows()
         longest = asking.max_reply_tokens or longest_reply(name)
         endpoint = overlay(Endpoint(model=name), dict(asking) | {"max_tokens": longest})
         if sample:
-            endpoint = endpoint.model_copy(update={"temperature": SAMPLED, "seed": sample})
+            endpoint = endpoint.model_copy(update={"temperature": SAMPLE_TEMPERATURE, "seed": sample})
         breaker = self._breakers.get(name)
         if breaker is None and asking.preflight:
             breaker = breaker_with_preflight(
@@ -105,7 +112,7 @@ class WritingModels:
         return RetriedModel(opened, self.watch, retries=asking.retry_unwritten)
 
     def forecast(self, found: ConstructionForecast, note: Tell) -> None:
-        """Say what is left as replies come in: in a note, and once, after `ENOUGH`, with the limits that stop it."""
+        """Say what is left as replies come in: in a note, and once, after `ENOUGH_REPLIES`, with the limits."""
         prices = prices_of(self._asking.price_in, self._asking.price_out, "--price")
         running = RunningForecast(found, prices)
         self._budget.expected = running.left
@@ -113,11 +120,11 @@ class WritingModels:
         def measure(step: Step | None, prompt: str, reply: Reply) -> None:
             replies, left = running.measure(step, prompt, reply), running.left()
             money = f", {left.cost:,.2f} in money" if prices is not None else ""
-            note(f"about {left}{money} to come" if replies >= ENOUGH else "")
-            if replies == ENOUGH and left.calls:
+            note(f"about {left}{money} to come" if replies >= ENOUGH_REPLIES else "")
+            if replies == ENOUGH_REPLIES and left.calls:
                 short = self._budget.lacking(left) and self._budget.lacking(left.times(ROOM))
                 stops = f"; the limits stop it before its end, unless you add {format_options(short)}" if short else ""
-                self._tell(f"by the first {ENOUGH} replies, about {left}{money} are to come{stops}")
+                self._tell(f"by the first {ENOUGH_REPLIES} replies, about {left}{money} are to come{stops}")
 
         self.watch.measure = measure
 
@@ -151,13 +158,13 @@ def open_models(
         yield models
 
 
-SAMPLED: Final = 0.7
+SAMPLE_TEMPERATURE: Final = 0.7
 """Temperature of further samples. With temperature 0 all samples would be the same."""
 RETRY_STRIDE: Final = 1000
 """Difference in sample numbers between a sample and its retry, which is more samples than anyone asks for."""
-WRITES: Final = ("signature", "chain", "linkages", "caption", "suitability", "dialogue", "checklists")
+WRITER_METHODS: Final = ("signature", "chain", "linkages", "caption", "suitability", "dialogue", "checklists")
 """What a user's writer must have of its own."""
-TAKES: Final = {"chain": ("around", "advice"), "dialogue": ("earlier", "advice")}
+METHOD_PARAMETERS: Final = {"chain": ("around", "advice"), "dialogue": ("earlier", "advice")}
 """Parameters that its methods must take."""
 
 
@@ -202,9 +209,9 @@ def construct(
     asking: AskSettings | None = None,
     steps: Sequence[Step] = (),
     executor: Executor | None = None,
-    progress: Progress = unseen,
-    tell: Tell = silent,
-    note: Tell = silent,
+    progress: Progress = ignore_progress,
+    tell: Tell = ignore_sentences,
+    note: Tell = ignore_sentences,
 ) -> ConstructReport:
     """Write question chains, linkages, dialogue paths, dialogues for six tasks and checklists about clips.
 
@@ -300,11 +307,11 @@ def _writer(
 ) -> Writer:
     if (added := find_writer(name)) is not None:
         return added.create(benchmark, settings, paths_alone)
-    if name.startswith(PREFIX):
-        own: Writer = made_of(name.removeprefix(PREFIX), benchmark, settings, needs=WRITES).object
+    if name.startswith(PYTHON_PREFIX):
+        own: Writer = made_of(name.removeprefix(PYTHON_PREFIX), benchmark, settings, needs=WRITER_METHODS).object
         if not isinstance(own, Writer):
             raise SettingError(f"{name}: derive the class from reeltalk_build.construct.writers.Writer")
-        for method, wanted in TAKES.items():
+        for method, wanted in METHOD_PARAMETERS.items():
             taken = signature(getattr(own, method)).parameters
             missing = [one for one in wanted if one not in taken]
             if missing and all(one.kind is not Parameter.VAR_KEYWORD for one in taken.values()):
@@ -313,7 +320,8 @@ def _writer(
     sees_images = asking.sees == "images"
     size = {"frames": settings.frames, "longest_px": settings.frame_width_px}
     context, denser = (
-        VideoContext(benchmark, executor, sees_images=sees_images, denser=times, **size) for times in (1.0, DENSER)
+        VideoContext(benchmark, executor, sees_images=sees_images, denser=times, **size)
+        for times in (1.0, JUDGE_DENSITY)
     )
     return ModelWriter(
         models.open_retried(name, asking),

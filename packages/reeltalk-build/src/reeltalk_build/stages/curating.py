@@ -3,10 +3,10 @@
 from functools import partial
 from pathlib import Path
 
-from reeltalk.curate.sources import companion_names, wanted_files
+from reeltalk.curate.sources import companion_names, files_to_fetch
 from reeltalk.errors import SettingError
 from reeltalk.parallel import Executor, open_executor
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, ignore_progress
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.remote import is_address
@@ -23,7 +23,7 @@ def curate(
     cache: Path | str | None = None,
     max_download_gib: float = 100.0,
     strict: bool = False,
-    progress: Progress = unseen,
+    progress: Progress = ignore_progress,
 ) -> StageReport:
     """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
 
@@ -55,7 +55,7 @@ def curate(
     beside = partial(companion_names, language=settings.speech_language)
     kept, most_bytes = Path(cache or benchmark.path / WORK / "sources"), round(max_download_gib * 2**30)
     inputs = [
-        fetch_sources(str(video), kept, choose=wanted_files, beside=beside, most_bytes=most_bytes, progress=progress)
+        fetch_sources(str(video), kept, choose=files_to_fetch, beside=beside, most_bytes=most_bytes, progress=progress)
         if is_address(str(video))
         else Path(video)
         for video in videos

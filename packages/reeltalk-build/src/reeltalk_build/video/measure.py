@@ -23,7 +23,7 @@ WIDTH_PX: Final = 640
 """Pictures are resized to this width first, because the score depends on the size."""
 KERNEL: Final = (7, 7)
 SIGMA: Final = 7 / 6
-FLAT: Final = 1e-8
+FLAT_VARIANCE: Final = 1e-8
 """Below this variance, a picture has nothing to judge."""
 
 
@@ -41,7 +41,7 @@ def brisque(rgb: NDArray[np.uint8]) -> float | None:
             rgb, (WIDTH_PX, max(1, round(rgb.shape[0] * WIDTH_PX / rgb.shape[1]))), interpolation=cv2.INTER_AREA
         )
     grey = rgb.astype(np.float64) @ np.array([0.2125, 0.7154, 0.0721]) / 255
-    if min(grey.shape) < 16 or grey.var() < FLAT:
+    if min(grey.shape) < 16 or grey.var() < FLAT_VARIANCE:
         return None
     half = cv2.resize(grey, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_CUBIC)
     features = np.array([*_features(grey), *_features(half)])

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 from reeltalk.video.downscale import Downscaler, Picture, small_size
-from reeltalk.video.encode import Thumbs, contact_sheet, jpeg
+from reeltalk.video.encode import Thumbnails, contact_sheet, jpeg
 from reeltalk.video.missing import gaps
 from reeltalk.video.picture import as_shown
 from reeltalk.video.records import (
@@ -87,7 +87,7 @@ class _Scanner:
         # These two look at the picture itself, where a rounding may decide.
         self.small = Downscaler(exact=isinstance(settings.detector, HashSettings | ThresholdSettings))
         self.motion = measure.Motion()
-        self.thumbs = Thumbs()
+        self.thumbs = Thumbnails()
         self.samples: list[Sample] = []
         self.hashes: list[str] = []
         self.cuts: dict[int, float] = {}

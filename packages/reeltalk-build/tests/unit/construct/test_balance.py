@@ -21,10 +21,10 @@ from reeltalk_build.construct.balance import (
     distance,
     even_targets,
     format_shortfalls,
+    preferred_between,
+    preferred_labels,
     read_targets,
     shortfall,
-    wanted_between,
-    wanted_labels,
 )
 from reeltalk_build.construct.settings import ConstructSettings
 
@@ -80,6 +80,7 @@ def test_targets_come_from_a_file(tmp_path: Path) -> None:
         ("[vdact]\nquestion_type = 3", "a table of shares"),
         ("[other]\nx = 1", "no target shares"),
         ("[", "not TOML"),
+        ("a = " + "9" * 5000, "not TOML"),
     ],
 )
 def test_a_file_that_gives_no_targets_is_refused(tmp_path: Path, text: str, problem: str) -> None:
@@ -96,15 +97,15 @@ def clips(count: int) -> list[Clip]:
 @pytest.mark.parametrize(("balance", "each"), [("types", 3), ("tags", 1)])
 def test_labels_are_dealt_evenly_and_no_clip_gets_one_twice(balance: Balance, each: int) -> None:
     settings = ConstructSettings(balance=balance)
-    wanted = wanted_labels(settings, clips(72), spoken={f"v{n}" for n in range(18)})
+    wanted = preferred_labels(settings, clips(72), spoken={f"v{n}" for n in range(18)})
     counts = count_labels(wanted.values())
     for vocabulary in BALANCED[balance]:
         dealt = [count for (name, _), count in counts.items() if name == vocabulary]
         assert len(dealt) == sum((vocabulary, str(label)) not in UNWANTED for label in VOCABULARIES[vocabulary])
         assert max(dealt) - min(dealt) <= 1
         assert all(len({label for label in got if label[0] == vocabulary}) == each for got in wanted.values())
-    assert wanted == wanted_labels(settings, clips(72), spoken={f"v{n}" for n in range(18)})
-    assert wanted != wanted_labels(settings.model_copy(update={"seed": 5}), clips(72))
+    assert wanted == preferred_labels(settings, clips(72), spoken={f"v{n}" for n in range(18)})
+    assert wanted != preferred_labels(settings.model_copy(update={"seed": 5}), clips(72))
 
 
 def test_what_others_have_many_of_is_dealt_less_and_what_is_never_wanted_not_at_all(tmp_path: Path) -> None:
@@ -112,12 +113,12 @@ def test_what_others_have_many_of_is_dealt_less_and_what_is_never_wanted_not_at_
     targets.write_text('["vdact.question_type"]\n"D-AGT" = 1\nQNT = 1\nEXP = 1\n"D-LOC" = 1\nREF = 1\nSUP = 0\n')
     settings = ConstructSettings(balance="types", targets=targets)
     known = [Turn(question="q", labels={TYPES: ("QNT",)})] * 20
-    counts = count_labels(wanted_labels(settings, clips(8), known).values())
+    counts = count_labels(preferred_labels(settings, clips(8), known).values())
     assert counts == {(TYPES, "D-AGT"): 8, (TYPES, "EXP"): 8, (TYPES, "D-LOC"): 8}
 
 
 def test_conversation_is_wanted_only_where_somebody_speaks() -> None:
-    wanted = wanted_labels(ConstructSettings(balance="tags"), clips(40), spoken={"v1"})
+    wanted = preferred_labels(ConstructSettings(balance="tags"), clips(40), spoken={"v1"})
     talk = ("cogme.target", "Conversation")
     assert {clip for clip, labels in wanted.items() if talk in labels} <= {f"c{n}" for n in range(4, 8)}
     assert any(talk in labels for labels in wanted.values())
@@ -127,7 +128,7 @@ def test_relations_and_skills_are_dealt_evenly_and_nothing_without_balance() -> 
     pairs = [f"pair{n}" for n in range(36)]
     counts: dict[Literal["svbench.relation", "svbench.skill"], int] = {"svbench.relation": 12, "svbench.skill": 8}
     for vocabulary, count in counts.items():
-        dealt = wanted_between(ConstructSettings(balance="types"), pairs, vocabulary)
+        dealt = preferred_between(ConstructSettings(balance="types"), pairs, vocabulary)
         assert set(Counter(label for own in dealt.values() for label in own).values()) == {count}
-        assert wanted_between(ConstructSettings(), pairs, vocabulary) == {}
-    assert wanted_labels(ConstructSettings(), clips(3)) == {}
+        assert preferred_between(ConstructSettings(), pairs, vocabulary) == {}
+    assert preferred_labels(ConstructSettings(), clips(3)) == {}

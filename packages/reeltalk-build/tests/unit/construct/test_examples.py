@@ -11,7 +11,7 @@ from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.record import ChainId, DialogueId, VideoId
-from reeltalk_build.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, check_structure, lint
+from reeltalk_build.construct.linting import ABILITY_LABEL, ABOUT_KEY, TASK_LABEL, check_structure, lint
 from reeltalk_build.construct.prompting import prompts
 from reeltalk_build.construct.replies import (
     Ability,
@@ -62,7 +62,7 @@ def test_the_example_of_a_task_keeps_the_rules_of_the_task(language: Language, t
         own = round_.ability.task
         labels = {TASK_LABEL: (own.value,)} if own else {ABILITY_LABEL: (round_.ability.value,)}
         turns.append(
-            Turn(question=round_.user, references=(round_.assistant,), labels=labels, extra={ABOUT: round_.about})
+            Turn(question=round_.user, references=(round_.assistant,), labels=labels, extra={ABOUT_KEY: round_.about})
         )
     dialogue = Dialogue(id=DialogueId("d"), video_id=VideoId("v"), task=task.value, turns=tuple(turns))
     assert check_structure(dialogue, task) == []

@@ -19,7 +19,7 @@ from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.counting import count_benchmark, format_counts
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.entrances import refers_back, resolves
+from reeltalk.schema.entrances import has_referent, refers_back
 from reeltalk.schema.gates import GateOutcome, is_counted
 from reeltalk.schema.labels import Task, unknown_labels
 from reeltalk.store.benchmark import Benchmark
@@ -27,7 +27,7 @@ from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REW
 from reeltalk.store.validate import validate
 from reeltalk_build.construct.leakage import BLIND, HISTORY, leaks, own_answer
 from reeltalk_build.construct.linting import check_structure
-from reeltalk_build.construct.mending import LEFT
+from reeltalk_build.construct.mending import LEAKS_LEFT_GATE
 from reeltalk_build.construct.settings import STEPS, ConstructSettings, Step
 from reeltalk_build.construct.stage import construct
 from reeltalk_build.construct.step import ConstructRun
@@ -35,7 +35,7 @@ from reeltalk_build.construct.writers import Unwritten
 from reeltalk_household.questions.asking import stories
 from reeltalk_household.questions.checking import Checker
 from reeltalk_household.questions.wording import forms
-from reeltalk_household.writer.graph_chains import MOST_NEIGHBOURS_OF_CHAIN, NEIGHBOURS
+from reeltalk_household.writer.graph_chains import MOST_NEIGHBOURS_OF_CHAIN, NEIGHBOUR_KINDS
 from reeltalk_household.writer.graph_checklists import statement_forms
 from reeltalk_household.writer.graph_writer import GraphWriter
 
@@ -86,10 +86,10 @@ def test_chains_have_five_or_six_open_turns_each_resting_on_the_one_before(const
         # A *she* may skip a turn about a man.
         for n, turn in enumerate(chain.turns[1:], start=1):
             assert refers_back(turn)
-            assert any(resolves(before, turn) for before in chain.turns[max(0, n - 2) : n]), turn.question
+            assert any(has_referent(before, turn) for before in chain.turns[max(0, n - 2) : n]), turn.question
         assert all("REF" in turn.labels["vdact.question_type"] for turn in chain.turns[1:])
         assert not any(turn.extra["answer_type"] == "yes_no" for turn in chain.turns)
-        assert sum(turn.extra["kind"] in NEIGHBOURS for turn in chain.turns) <= MOST_NEIGHBOURS_OF_CHAIN
+        assert sum(turn.extra["kind"] in NEIGHBOUR_KINDS for turn in chain.turns) <= MOST_NEIGHBOURS_OF_CHAIN
         assert all(turn.options is None for turn in chain.turns)
         texts = [turn.question for turn in chain.turns]
         assert len(set(texts)) == len(texts)
@@ -205,7 +205,7 @@ def test_clips_without_a_chain_are_counted_with_their_reason(constructed: Path) 
     benchmark = Benchmark.open(constructed)
     gates = list(benchmark.read(GATES))
     unwritten = [gate for gate in gates if gate.outcome is GateOutcome.UNWRITTEN]
-    lost = [gate for gate in gates if gate.gate == f"chains:{LEFT}" and gate.outcome is GateOutcome.DROPPED]
+    lost = [gate for gate in gates if gate.gate == f"chains:{LEAKS_LEFT_GATE}" and gate.outcome is GateOutcome.DROPPED]
     about_chains = {gate.unit_id for gate in unwritten if gate.gate == "chains:written"}
     with_chain = {chain.clip_id for chain in benchmark.read(CHAINS)}
     clips = {clip.id for _, found, _ in stories(benchmark) for clip in found}
@@ -237,7 +237,7 @@ def test_an_unchanged_benchmark_is_left_alone_and_another_seed_is_not(plain: Pat
     written_by(folder)
     assert tables_of(folder) == before
     assert (folder / "manifest.json").read_bytes() == manifest
-    written_by(folder, seed=18)
+    written_by(folder, "chains", "linkages", "paths", "gates", seed=18)
     assert tables_of(folder)["chains"] != before["chains"]
     assert validate(Benchmark.open(folder)) == []
 
@@ -366,7 +366,7 @@ def test_a_dialogue_with_a_leak_is_sent_back_and_then_left_out(household: Path, 
     assert validate(benchmark) == []
 
 
-@pytest.mark.parametrize("what", ["tags", "types"])
+@pytest.mark.parametrize("what", ["types", pytest.param("tags", marks=pytest.mark.slow)])
 def test_balancing_evens_out_what_chains_ask_for(household: Path, plain: Path, tmp_path: Path, what: str) -> None:
     balanced = tmp_path / "balanced"
     shutil.copytree(household, balanced)

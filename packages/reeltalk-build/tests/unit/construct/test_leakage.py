@@ -58,7 +58,7 @@ def test_dialogues_about_whole_videos_leave_out_what_their_earlier_turns_tell(
     benchmark = Benchmark.open(copy_of(world.made("told/4")))
     leaking = {}
     for is_told in (None, leak_of):
-        write_question_dialogues(benchmark, per_video=2, overwrite=True, is_told=is_told)
+        write_question_dialogues(benchmark, per_video=2, overwrite=True, is_answered=is_told)
         dialogues: list[Dialogue] = list(benchmark.read(DIALOGUES))
         leaking[is_told is None] = [found for dialogue in dialogues for found in leaks_of(dialogue)]
         assert all(len(dialogue.turns) == 10 for dialogue in dialogues)

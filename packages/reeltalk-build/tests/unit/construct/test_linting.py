@@ -11,8 +11,8 @@ from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk_build.construct.linting import (
-    ABOUT,
-    GRAVE,
+    ABOUT_KEY,
+    GRAVE_FAULTS,
     RULES,
     TASK_LABEL,
     check_structure,
@@ -185,7 +185,7 @@ def test_questions_are_open(question: str, fault: bool) -> None:
 def test_a_first_question_refers_to_nothing() -> None:
     for question in ("Where does he put it?", "What is its colour?", "And what does the man take then?"):
         assert found(chain((question, "x"), *GOOD), "opening") == [0]
-        assert found(dialogue(Turn(question=question, extra={ABOUT: "chat"})), "opening") == []
+        assert found(dialogue(Turn(question=question, extra={ABOUT_KEY: "chat"})), "opening") == []
     assert found(chain(("他拿了什么？", "杯子。"), *GOOD_ZH), "opening", language="zh") == [0]
     assert found(chain(*GOOD), "opening") == found(chain(*GOOD_ZH), "opening", language="zh") == []
 
@@ -254,10 +254,10 @@ def test_an_answer_is_no_question() -> None:
 
 
 def labelled(task: Task, question: str, answer: str, about: str = "video") -> Turn:
-    return Turn(question=question, references=(answer,), labels={TASK_LABEL: (task.value,)}, extra={ABOUT: about})
+    return Turn(question=question, references=(answer,), labels={TASK_LABEL: (task.value,)}, extra={ABOUT_KEY: about})
 
 
-VIDEO = [Turn(question=q, references=(a,), extra={ABOUT: "video"}) for q, a in GOOD]
+VIDEO = [Turn(question=q, references=(a,), extra={ABOUT_KEY: "video"}) for q, a in GOOD]
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_round_does_what_its_task_demands(turn: Turn, rule: str | None) -> Non
 def ends_with(task: Task, question: str, answer: str, language: Language = "en") -> set[str]:
     """The rules of tasks that find fault with the last round, `structure` among them."""
     pairs = GOOD_ZH if language == "zh" else GOOD
-    before = [Turn(question=q, references=(a,), extra={ABOUT: "video"}) for q, a in pairs]
+    before = [Turn(question=q, references=(a,), extra={ABOUT_KEY: "video"}) for q, a in pairs]
     unit = dialogue(*before, before[-1], labelled(task, question, answer))
     rules = {row.gate.removeprefix("lint.") for row in lint(unit, language=language) if row.turn_index == 4}
     return rules & {"task"} | {"structure" for told in check_structure(unit, task) if "speaks of round" in told}
@@ -377,7 +377,7 @@ def test_every_rule_is_tried_here() -> None:
     source = Path(__file__).read_text(encoding="utf-8")
     in_file = {rule.rule for rule in TEXT_RULE_FILE.rules.values() if rule.right} | set(TEXT_RULE_FILE.raw["faulty"])
     assert all(f'"{name}"' in source or name in in_file for name in (*RULES, *TEXT_RULES))
-    assert {*RULES, *TEXT_RULES} >= GRAVE
+    assert {*RULES, *TEXT_RULES} >= GRAVE_FAULTS
 
 
 @pytest.mark.parametrize("sign", ["1", "\n", "\t", "a ", "0:", "( ", "I am a ", "，"])

@@ -11,7 +11,7 @@ import scripted_vision
 from reeltalk.llm import Message, Reply
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.entrances import MODEL_SAYS, NO_DRAFT, NO_REPLY, Entrance, EntranceVerdict
-from reeltalk.schema.gates import GONE, GateOutcome
+from reeltalk.schema.gates import GONE_OUTCOMES, GateOutcome
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.media import Video
@@ -404,7 +404,7 @@ class TestOfLandings:
         assert found == [
             EntranceVerdict(False, NO_DRAFT),
             EntranceVerdict(True),
-            EntranceVerdict(False, MODEL_SAYS, said="vague"),
+            EntranceVerdict(False, MODEL_SAYS, explanation="vague"),
         ]
         assert len(judge.seen) == 1
         assert "2.\n   < Q: What does the man carry into the kitchen?" in judge.prompt()
@@ -528,7 +528,7 @@ def test_a_planted_fault_never_passes(fault: str) -> None:
     for number in range(6):
         found, _, faulty = drafted(number, fault)
         planted += len(faulty)
-        dropped += sum(gate.outcome in GONE for gate in found.gates)
+        dropped += sum(gate.outcome in GONE_OUTCOMES for gate in found.gates)
         said = [(draft["question"], draft["answer"]) for draft in faulty]
         passed = [one for one in found.rewrites if (one.draft.question, *one.draft.references) in said]
         assert all(one.coherent is False and one.problems for one in passed)

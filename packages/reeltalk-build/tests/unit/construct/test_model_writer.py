@@ -331,7 +331,7 @@ def test_kinds_of_questions_that_are_short_are_told_in_the_words_of_the_manual(
     wanted = (("cogme.target", "Place"), ("vdact.question_type", "QNT"))
     model = Scripted(chain_reply(), chain_reply())
     one = writer(model, language=language)
-    one.chain(VIDEO, CLIP, Surroundings(wanted=wanted))
+    one.chain(VIDEO, CLIP, Surroundings(preferred=wanted))
     one.chain(VIDEO, CLIP)
     told, untold = model.prompt(0), model.prompt(1)
     assert all(told.count(kind) == 1 and kind not in untold for kind in kinds)

@@ -16,7 +16,7 @@ from reeltalk.schema.speech import Speech, Utterance
 from reeltalk_build.construct.equivalence import Equivalence
 from reeltalk_build.construct.leakage import Conversation
 from reeltalk_build.construct.probing import (
-    ATTACKS,
+    PROBE_CONDITIONS,
     Condition,
     ModelProbe,
     ProbedConversation,
@@ -27,7 +27,7 @@ from reeltalk_build.construct.probing import (
 )
 
 DURATION_S = 100.0
-CONDITIONS: tuple[Condition, ...] = (*ATTACKS, "evidence", "evidence_cut", "whole")
+CONDITIONS: tuple[Condition, ...] = (*PROBE_CONDITIONS, "evidence", "evidence_cut", "whole")
 """Without earlier turns, `history` is the same request as `blind`."""
 
 
@@ -324,7 +324,7 @@ def test_what_is_said_is_shown_with_the_part_in_which_it_is_said_and_never_after
     for condition in CONDITIONS:
         asked.ask(condition, [0])
     assert prompts == {
-        **{condition: set() for condition in ATTACKS if condition != "history"},
+        **{condition: set() for condition in PROBE_CONDITIONS if condition != "history"},
         "evidence": {"Salt, please."},
         "evidence_cut": {"Good morning.", "Here."},
         "whole": {"Good morning.", "Salt, please.", "Here."},

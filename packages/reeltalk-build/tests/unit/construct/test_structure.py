@@ -5,7 +5,7 @@ import pytest
 from reeltalk.formats import mt_video_bench_layout
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.labels import Task
-from reeltalk_build.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, check_structure
+from reeltalk_build.construct.linting import ABILITY_LABEL, ABOUT_KEY, TASK_LABEL, check_structure
 from reeltalk_build.construct.replies import Ability
 
 PLAIN = Ability.SCENE_UNDERSTANDING
@@ -16,7 +16,7 @@ def turn(ability: Ability = PLAIN, about: str = "video", answer: str = "A dog, a
         question="What is there?",
         references=(answer,),
         labels=mt_video_bench_layout.labels_of_ability(ability.value),
-        extra={ABOUT: about},
+        extra={ABOUT_KEY: about},
     )
 
 

@@ -25,7 +25,7 @@ from reeltalk_build.construct.tagging.turns import (
     TagDecision,
     TurnTags,
     TurnToTag,
-    decide,
+    choose_tags,
     known_vocabularies,
     read_turns,
     select_for_review,
@@ -40,7 +40,7 @@ GIVEN = {TAGGED[0]: ("Character",), TAGGED[1]: ("Feature",), TAGGED[2]: ("Recall
 def test_the_margin_is_how_far_probabilities_may_move(values: list[float], vocabulary: str) -> None:
     tags = known_vocabularies()[vocabulary]
     said = dict(zip(tags, values, strict=False))
-    found = decide(vocabulary, said)
+    found = choose_tags(vocabulary, said)
     assert 1 <= len(found.tags) <= (1 if vocabulary == TAGGED[2] else 3)
     assert 0 <= found.margin <= 0.5
     assert found.tags == tuple(tag for tag in tags if tag in found.tags)
@@ -50,7 +50,7 @@ def test_the_margin_is_how_far_probabilities_may_move(values: list[float], vocab
     for push in (1, -1):
         # All that was taken moves one way, and all else the other.
         moved = {tag: value + push * (step if tag in found.tags else -step) for tag, value in said.items()}
-        assert decide(vocabulary, moved).tags == found.tags
+        assert choose_tags(vocabulary, moved).tags == found.tags
     beyond = found.margin + 1e-6
     changes = []
     for one in tags:
@@ -58,7 +58,7 @@ def test_the_margin_is_how_far_probabilities_may_move(values: list[float], vocab
             moved = dict(said)
             moved[one] -= beyond
             moved[other] += beyond if other != one else 0.0
-            changes.append(decide(vocabulary, moved).tags != found.tags)
+            changes.append(choose_tags(vocabulary, moved).tags != found.tags)
     assert any(changes)
 
 
@@ -71,7 +71,7 @@ def test_the_margin_is_how_far_probabilities_may_move(values: list[float], vocab
     ],
 )
 def test_one_to_three_tags_are_taken(values: dict[str, float], tags: tuple[str, ...]) -> None:
-    assert decide(TAGGED[0], values).tags == tags
+    assert choose_tags(TAGGED[0], values).tags == tags
 
 
 def sure(margin: float) -> TurnTags:
@@ -97,7 +97,7 @@ class Fixed:
 
     def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[TurnTags]:
         self.asked = [asked.turn.question for asked in turns]
-        made = TurnTags({name: decide(name, part) for name, part in self._said.items()}, self._said)
+        made = TurnTags({name: choose_tags(name, part) for name, part in self._said.items()}, self._said)
         return [
             TurnTags({}, {}, "no usable reply", ("hm",)) if "silent" in asked.turn.question else made for asked in turns
         ]

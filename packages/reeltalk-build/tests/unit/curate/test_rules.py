@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reeltalk.curate.sources import find_videos, read_sidecar
-from reeltalk.curate.wholeness import full_reason, missing
+from reeltalk.curate.wholeness import full_reason, missing_share
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.outcomes import FilterResult, Rejected, Screening
@@ -161,7 +161,7 @@ PRODUCT = "25 s = --min-shots 5 × --min-mean-shot-s 5"
     ("result", "reason"),
     [
         (
-            missing(2, decoded_s=9, duration_s=10),
+            missing_share(2, decoded_s=9, duration_s=10),
             "9.0 of 10.0 s can be decoded, 10.0 % are missing, above 2 % = --max-missing; get the whole file, or",
         ),
         (

@@ -8,7 +8,7 @@ from sample_graphs import LAMP, event, placed, read, state
 
 from reeltalk.cli import run
 from reeltalk_build.graph.activity import ActivityGraph
-from reeltalk_build.graph.telling import collapse, initial_room, tell_activity, tell_scenario
+from reeltalk_build.graph.telling import collapse_runs, initial_room, tell_activity, tell_scenario
 
 
 def test_every_released_template_summary_is_told_byte_for_byte(
@@ -78,7 +78,7 @@ def test_nothing_is_said_twice_and_old_places_are_not_said() -> None:
     ],
 )
 def test_repeats_are_counted(lines: list[str], told: list[str]) -> None:
-    assert collapse(lines) == told
+    assert collapse_runs(lines) == told
 
 
 def test_an_action_without_object_stays_a_sentence() -> None:

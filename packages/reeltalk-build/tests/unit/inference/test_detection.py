@@ -143,9 +143,9 @@ def test_a_name_that_is_no_detector_is_refused(spec: str) -> None:
         open_detector(spec)
 
 
-@pytest.mark.parametrize("kind", sorted(detection.DETECTORS))
+@pytest.mark.parametrize("kind", sorted(detection.OBJECT_DETECTORS))
 def test_a_path_where_nothing_lies_says_where_the_files_come_from(kind: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=f"nothing lies at .*; .*{detection._ORIGINS[kind][:12]}"):
+    with pytest.raises(SettingError, match=f"nothing lies at .*; .*{detection.OBJECT_DETECTORS[kind].origin[:12]}"):
         open_detector(f"{kind}:{tmp_path / 'absent'}")
 
 

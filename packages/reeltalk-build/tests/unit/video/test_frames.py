@@ -1,6 +1,7 @@
 """The right frame is an equality: every frame of these videos carries its number in its pixels."""
 
 import itertools
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,22 @@ from reeltalk.video.cut import cut_clip
 from reeltalk.video.frames import frames_at
 from reeltalk.video.picture import rgb
 from reeltalk.video.probe import probe
-from reeltalk.video.records import ContentSettings, How, ScanSettings
+from reeltalk.video.records import ContentSettings, CutMethod, ScanSettings
 from reeltalk.video.stream import VideoError, open_video
 from reeltalk_build.video.scan import scan_video
 from reeltalk_build.video.write import write_video
 
-by_name = pytest.mark.parametrize("film", FILMS, ids=lambda film: film.name)
+SELDOM = {"h264-ntsc.mp4", "h264-variable.mp4", "h264-sound.mp4", "vp9.webm", "av1.mp4", "mpeg4-b-frames.mp4"}
+"""Films of which others differ in one thing alone: for `make test-full`."""
+
+
+def by_kind(films: Sequence[Numbered]) -> pytest.MarkDecorator:
+    """Films by name, the seldom ones in full counts."""
+    chosen = [pytest.param(film, marks=pytest.mark.slow if film.name in SELDOM else ()) for film in films]
+    return pytest.mark.parametrize("film", chosen, ids=[film.name for film in films])
+
+
+by_name = by_kind(FILMS)
 
 
 def shown_at(times: list[Fraction], moment: float) -> int:
@@ -104,7 +115,7 @@ def test_the_probe_tells_what_was_made(film: Numbered) -> None:
     assert facts.key_frames_s[0] == 0
 
 
-@pytest.mark.parametrize("film", FILMS[:4], ids=lambda film: film.name)
+@by_kind(FILMS[1:4])
 @given(moments=st.lists(st.floats(0, 11), min_size=1, max_size=6))
 @settings(max_examples=15, deadline=None)
 def test_any_moments_give_the_frames_on_the_screen(film: Numbered, moments: list[float]) -> None:
@@ -126,7 +137,7 @@ CUTTABLE = [film for film in FILMS if film.name.split(".")[-1] in ("mp4", "mkv")
 
 
 @pytest.mark.parametrize("lossless", [True, False], ids=["lossless", "exact"])
-@pytest.mark.parametrize("film", CUTTABLE, ids=lambda film: film.name)
+@by_kind(CUTTABLE)
 def test_a_clip_holds_the_frames_of_its_interval(film: Numbered, lossless: bool, tmp_path: Path) -> None:
     path, _ = film.make()
     with open_video(path) as source:
@@ -138,7 +149,7 @@ def test_a_clip_holds_the_frames_of_its_interval(film: Numbered, lossless: bool,
         with open_video(target) as source:
             frames = [(number_of(rgb(f.picture)) if not film.rotation_deg else None, f.pts_s) for f in source.frames()]
         truth = [n for n, time in enumerate(exact) if start - 1e-6 <= time < end - 1e-6]
-        assert made.how in ((How.COPY, How.TRIM) if lossless else (How.COPY, How.ENCODE))
+        assert made.how in ((CutMethod.COPY, CutMethod.TRIM) if lossless else (CutMethod.COPY, CutMethod.ENCODE))
         numbers = [number for number, _ in frames]
         if not film.rotation_deg:
             assert numbers[: len(truth)] == truth

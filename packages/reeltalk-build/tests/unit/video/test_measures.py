@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import TESTS
 
-from reeltalk.video.encode import MOST_KEPT, MOST_THUMBS, USUAL_THUMBS, Thumbs, centre_square, contact_sheet
+from reeltalk.video.encode import MOST_KEPT, MOST_THUMBS, USUAL_THUMBS, Thumbnails, centre_square, contact_sheet
 from reeltalk_build.video import measure
 from reeltalk_build.video.measure import brisque
 
@@ -81,8 +81,8 @@ def test_a_hash_survives_another_size_and_tells_pictures_apart() -> None:
     assert measure.perceptual_hash(np.full((90, 160), 9, np.uint8)) is None
 
 
-def thumbs_at(times: Iterable[float]) -> Thumbs:
-    thumbs = Thumbs()
+def thumbs_at(times: Iterable[float]) -> Thumbnails:
+    thumbs = Thumbnails()
     for time in times:
         thumbs.add(time, np.zeros((4, 8, 3), np.uint8))
     return thumbs
@@ -118,7 +118,7 @@ def test_the_sheet_of_an_hour_has_a_picture_for_each_shot_or_quarter_of_a_minute
 
 
 def test_a_contact_sheet_is_a_png_of_the_thumbs() -> None:
-    thumbs = Thumbs()
+    thumbs = Thumbnails()
     for number in range(11):
         thumbs.add(number * 7.5, np.full((256, 144, 3), 10 * number, np.uint8))
     sheet: Any = cv2.imdecode(np.frombuffer(contact_sheet(thumbs.kept), np.uint8), 1)

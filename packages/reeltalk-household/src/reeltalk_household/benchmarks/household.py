@@ -47,7 +47,7 @@ from reeltalk_household.world.settings import FilmSettings
 
 METRIC: Final = "typed"
 """The metric of the first page: whether an answer agrees with the key of its question."""
-SEEN: Final = FrameSettings(policy="fps", fps=1.0, frames=300, longest_side_px=320)
+SHOWN_FRAMES: Final = FrameSettings(policy="fps", fps=1.0, frames=300, longest_side_px=320)
 """One frame per second, as the video plays."""
 
 
@@ -83,9 +83,12 @@ class Household(BaseModel):
     plays: tuple[PlaySettings, ...] = (
         # Only tasks in whose dialogues every turn asks for a fact, so that it has a key.
         PlaySettings(
-            mode="dialogue", units=("chain", "dialogue"), tasks=("object_reference", "answer_refusal"), frames=SEEN
+            mode="dialogue",
+            units=("chain", "dialogue"),
+            tasks=("object_reference", "answer_refusal"),
+            frames=SHOWN_FRAMES,
         ),
-        PlaySettings(mode="streaming", frames=SEEN),
+        PlaySettings(mode="streaming", frames=SHOWN_FRAMES),
     )
     players: tuple[str, ...] = (
         "baseline:reference",
@@ -105,13 +108,13 @@ class Household(BaseModel):
     report: ReportSettings = ReportSettings(media="cut", frames=4)
 
 
-SMALL: Final = Household()
+SMALL_HOUSEHOLD: Final = Household()
 
 
 RECIPE: Final = Path(__file__).parent / "household.yaml"
 """The recipe of `reeltalk world release`, a project file."""
 VIDEOS_OF_A_HOUSE: Final = 10
-TENTH: Final = 10
+DEV_EVERY: Final = 10
 """One house in so many is dev, and as many are test."""
 FEWEST_HOUSES: Final = 5
 """With fewer houses a split has none."""
@@ -133,7 +136,7 @@ def release_recipe(videos: int, seed: int, *, workers: int | None = None, execut
         raise SettingError(f"--videos {videos}: at least {FEWEST_HOUSES}, so that every split has a house")
     text = RECIPE.read_text(encoding="utf-8")
     houses = max(FEWEST_HOUSES, videos // VIDEOS_OF_A_HOUSE)
-    tested = max(1, houses // TENTH)
+    tested = max(1, houses // DEV_EVERY)
     sizes = {"scenarios": videos, "houses": houses, "dev_houses": tested, "test_houses": tested, "seed": seed}
     for key, value in sizes.items():
         text = re.sub(rf"^(  {key}: )\d+", rf"\g<1>{value}", text, count=1, flags=re.MULTILINE)
@@ -142,7 +145,7 @@ def release_recipe(videos: int, seed: int, *, workers: int | None = None, execut
     return text.replace("benchmark: benchmark\n", "\n".join(["benchmark: benchmark", *shared, ""]), 1)
 
 
-def build_household(out: Path, household: Household = SMALL, *, tell: Tell, progress: Progress) -> Path:
+def build_household(out: Path, household: Household = SMALL_HOUSEHOLD, *, tell: Tell, progress: Progress) -> Path:
     """Film, curate, construct, play, judge, report.
 
     Args:

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
-from reeltalk.cli.options import OUT
+from reeltalk.cli.options import IN_OUTPUT
 from reeltalk.cli.terminal import ProgressBar, say
 
 
-def demo(*, out: Annotated[Path, OUT] = Path("build/demo")) -> int:
+def demo(*, out: Annotated[Path, IN_OUTPUT] = Path("build/demo")) -> int:
     """Walk through all stages: film a household, curate, construct, play, judge, report; offline, in three minutes.
 
     Run it again to continue after an interruption. For videos of your own, `reeltalk new NAME --template videos`

@@ -29,7 +29,7 @@ from reeltalk_household.mini.mini_input import (
     TOKENIZER,
     MiniShape,
     MiniWords,
-    fitted,
+    fit_to_network,
 )
 from reeltalk_household.mini.mini_people import KnownPeople
 from reeltalk_streaming.inference.stream import THRESHOLD, StreamAnswer
@@ -49,12 +49,12 @@ SPEAKS_FROM: Final = 0.3
 """Picked on the dev split of the release; `weights/README.md` has the table."""
 FRAMES_AT_ONCE: Final = 16
 """How many frames are read at once if many are available. More would gain nothing and use memory."""
-FRAMES_KEPT: Final = 4096
+CACHED_FRAMES: Final = 4096
 """For how many frames the model remembers what they show: about 20 MB."""
 HINT: Final = "give a folder that the export of reeltalk-mini wrote, or none for the weights that come with reeltalk"
 
 
-class Looked(NamedTuple):
+class FrameContents(NamedTuple):
     """What N frames show."""
 
     tokens: Floats
@@ -119,7 +119,7 @@ class MiniModel:
         self._decoder = self._loaded(onnxruntime, DECODER, files[DECODER], options)
         # Graphs of networks that do not know who is who take no marks.
         self._marked = any(node.name == "marks" for node in self._decoder.get_inputs())
-        self._looked: OrderedDict[bytes, Looked] = OrderedDict()
+        self._looked: OrderedDict[bytes, FrameContents] = OrderedDict()
         self._kept = 0
         self._lock = threading.Lock()
         self._check()
@@ -141,7 +141,7 @@ class MiniModel:
         memory = StreamMemory(shape.layers, shape.heads, shape.head_width, shape.frame_tokens, self.policy)
         return MiniStream(self, memory)
 
-    def look(self, pairs: NDArray[np.uint8], pts_s: Sequence[float]) -> Looked:
+    def look(self, pairs: NDArray[np.uint8], pts_s: Sequence[float]) -> FrameContents:
         """Encodes frames as tokens of the decoder, and reads who is there.
 
         Args:
@@ -159,13 +159,13 @@ class MiniModel:
                 # Another thread may have looked at the same frames meanwhile.
                 self._kept += len(pairs) if key not in self._looked else 0
                 self._looked[key] = found
-                while self._kept > FRAMES_KEPT:
+                while self._kept > CACHED_FRAMES:
                     self._kept -= len(self._looked.popitem(last=False)[1].tokens)
         return found
 
-    def _look(self, given: dict[str, NDArray[Any]]) -> Looked:
+    def _look(self, given: dict[str, NDArray[Any]]) -> FrameContents:
         found = self._vision.run(None, given)
-        return Looked(*found, *([None] * (4 - len(found))))
+        return FrameContents(*found, *([None] * (4 - len(found))))
 
     def read(
         self, ids: Sequence[int], seen: Floats | None, memory: StreamMemory, marks: Sequence[int] | None = None
@@ -338,7 +338,7 @@ class MiniStream:
         """
         return self._speak([SAYS])
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         """Add a question and an answer to the conversation.
 
         Raises:
@@ -349,7 +349,7 @@ class MiniStream:
     def _see(self, frames: Sequence[NDArray[np.uint8]], pts_s: Sequence[float]) -> float:
         pairs, shape = [], self._model.shape
         for rgb in frames:
-            picture = fitted(rgb, shape)
+            picture = fit_to_network(rgb, shape)
             pairs.append((picture, picture if self._before is None else self._before))
             self._before = picture
         seen = self._model.look(np.array(pairs, np.uint8), pts_s)

@@ -8,15 +8,14 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from reeltalk.errors import InputError
+from reeltalk.schema.settings import Settings
 
 
-class MiniShape(BaseModel):
+class MiniShape(Settings):
     """Sizes of the network and of its input."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     height_px: int = 180
     """Height of the pictures in its input."""
@@ -146,7 +145,6 @@ class MiniWords:
         """Encodes a text as numbers. A mark that is written in the text counts as an ordinary word.
 
         Args:
-            text: The text.
             people: Marks of people, by name, which replace their names; no others are used.
         """
         if not people:
@@ -185,7 +183,7 @@ class MiniWords:
 Whole = NDArray[np.unsignedinteger]
 
 
-def fitted(rgb: NDArray[np.uint8], shape: MiniShape) -> NDArray[np.uint8]:
+def fit_to_network(rgb: NDArray[np.uint8], shape: MiniShape) -> NDArray[np.uint8]:
     """Resizes a frame to the network's size.
 
     Args:

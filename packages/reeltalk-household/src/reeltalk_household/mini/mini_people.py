@@ -18,11 +18,11 @@ from reeltalk_household.mini.mini_input import LETTERS, PAD, PEOPLE, MiniWords
 Floats = NDArray[np.float32]
 SHORTEST_NAME: Final = 2
 """Letters. What is shorter was hardly a name."""
-PRESENT: Final = 0.5
+PRESENT_FROM: Final = 0.5
 """Someone is there from this probability on."""
-UNLIKE: Final = 3.0
+UNLIKE_ABOVE: Final = 3.0
 """People are different if the probabilities of their looks differ by more than this in sum."""
-KEPT: Final = 0.8
+KNOWN_SHARE: Final = 0.8
 """Share of the known looks that stays when a person is seen again."""
 _WORD: Final = re.compile(r"\b[A-Z][a-z]+")
 
@@ -64,7 +64,7 @@ class KnownPeople:
             (P,) marks; `PAD` for nobody and for a stranger.
         """
         found = [PAD] * len(letters)
-        there = [at for at in range(len(letters)) if present[at] >= PRESENT]
+        there = [at for at in range(len(letters)) if present[at] >= PRESENT_FROM]
         for at in there:
             name = read_name(letters[at])
             if name is not None and (person := self._named(name, looks[at])) is not None and person.mark not in found:
@@ -77,9 +77,9 @@ class KnownPeople:
         )
         for distance, at, number in pairs:
             person = self.known[number]
-            if distance <= UNLIKE and found[at] == PAD and person.mark not in found:
+            if distance <= UNLIKE_ABOVE and found[at] == PAD and person.mark not in found:
                 found[at] = person.mark
-                person.looks = KEPT * person.looks + np.float32(1 - KEPT) * looks[at]
+                person.looks = KNOWN_SHARE * person.looks + np.float32(1 - KNOWN_SHARE) * looks[at]
         return found
 
     def hear(self, text: str, words: MiniWords) -> None:
@@ -93,13 +93,13 @@ class KnownPeople:
             if word in self.marks or words.knows(word):
                 continue
             for one in self.known:
-                if alike(word, one.name):
+                if is_same_spelling(word, one.name):
                     one.name = word
                     break
 
     def _named(self, name: str, looks: Floats) -> KnownPerson | None:
         for one in self.known:
-            if alike(name, one.name):
+            if is_same_spelling(name, one.name):
                 return one
         if len(self.known) == len(PEOPLE):
             return None
@@ -118,7 +118,7 @@ def read_name(letters: Sequence[int] | NDArray[np.integer]) -> str | None:
     return name if len(name) >= SHORTEST_NAME else None
 
 
-def alike(one: str, other: str) -> bool:
+def is_same_spelling(one: str, other: str) -> bool:
     """True if two spellings differ by no more than a third of their letters."""
     return _distance(one.casefold(), other.casefold()) <= max(len(one), len(other)) // 3
 

@@ -29,9 +29,9 @@ from reeltalk_household.questions.questions import questions
 from reeltalk_household.questions.wording import IsTold, write_dialogue
 
 STAGE: Final = "graph questions"
-ASKED: Final = "asked"
+WRITTEN_HERE: Final = "asked"
 """Key in the `extra` of a dialogue that was written here."""
-WRITER: Final = "writer"
+WRITER_KEY: Final = "writer"
 """Key in the `extra` of a dialogue that `reeltalk construct` wrote."""
 
 
@@ -56,7 +56,6 @@ class ClipGraphs:
     """The graphs of a benchmark's clips, read video by video.
 
     Args:
-        benchmark: The benchmark.
         among: The videos to ask for; all by default. Parts of the table without clips of these are not read.
 
     Raises:
@@ -116,7 +115,7 @@ def write_question_dialogues(
     turns: int = 10,
     seed: int = 17,
     overwrite: bool = False,
-    is_told: IsTold | None = None,
+    is_answered: IsTold | None = None,
     progress: CountProgress | None = None,
 ) -> WrittenDialogues:
     """Write dialogues about every video that has graphs.
@@ -127,7 +126,7 @@ def write_question_dialogues(
         turns: Turns per dialogue; VDAct has 10 to 15.
         seed: Chooses the questions.
         overwrite: Replace existing dialogues.
-        is_told: Leaves out a turn that its own words or the turns before it answer; all turns stay by default.
+        is_answered: Leaves out a turn that its own words or the turns before it answer; all turns stay by default.
         progress: Called with the number of finished videos and of all videos.
 
     Raises:
@@ -163,7 +162,7 @@ def write_question_dialogues(
                 turns=turns,
                 asked_at_s=video.duration_s,
                 balance=balance,
-                is_told=is_told,
+                is_answered=is_answered,
             )
             for wrong in checker.disagreements(written):
                 raise BrokenInvariantError(
@@ -180,7 +179,7 @@ def write_question_dialogues(
                     video_id=video.id,
                     clip_ids=tuple(clip.id for clip in clips),
                     turns=tuple(written),
-                    extra={ASKED: seed},
+                    extra={WRITTEN_HERE: seed},
                 )
             )
         if progress is not None:
@@ -207,8 +206,8 @@ def _written_by_others(benchmark: Benchmark, *, overwrite: bool) -> list[Dialogu
     """The dialogues that `reeltalk construct` wrote, which stay."""
     rows: list[Dialogue] = list(benchmark.read(DIALOGUES))
     entry = benchmark.manifest.files.get(DIALOGUES.file_name)
-    constructed = [row for row in rows if WRITER in row.extra]
-    own = sum(ASKED in row.extra for row in rows)
+    constructed = [row for row in rows if WRITER_KEY in row.extra]
+    own = sum(WRITTEN_HERE in row.extra for row in rows)
     if entry is not None and (entry.stage.split(" ")[0] == "review" or own + len(constructed) < len(rows)):
         # Answers, scores and reviews may rest on them.
         raise BenchmarkError(f"{benchmark.path} holds dialogues of '{entry.stage}', which are not replaced")

@@ -1,6 +1,6 @@
 """Questions whose answers are not there yet: asked before the video shows them, at times after, at times in vain.
 
-The user wants the answer as soon as it can be told. Nothing in the words tells whether it can be told now.
+The user wants the answer as soon as it is known. The words do not say whether it is known now.
 """
 
 import random
@@ -18,19 +18,19 @@ from reeltalk_build.graph.story import StoryEvent
 from reeltalk_household.questions.changing import Timeline, room_value
 from reeltalk_household.questions.proactive_forms import replies, say
 from reeltalk_household.questions.question import PLACINGS, act_phrase, called_thing, person_slots
-from reeltalk_household.questions.watching import LATEST_S, PASSING, WALKS, is_short, takes_effect_s
+from reeltalk_household.questions.watching import LATEST_S, PASSING_ACTIONS, WALKS, is_short, takes_effect_s
 
 LEAD_S: Final = (5.0, 25.0)
 """How long before its answer is shown a question is asked, in seconds."""
 AFTER_S: Final = 20.0
 """A question that can be answered at once is asked at most this long after its answer was shown."""
-SHOWN: Final = 0.3
+AT_ONCE_SHARE: Final = 0.3
 """Share of questions that can be answered at once, among those for which that can be."""
-NEVER: Final = 0.25
+NEVER_SHARE: Final = 0.25
 """Share of streams with a question whose answer is never shown."""
 AT_ONCE_S: Final = 4.0
 """Time for the answer to a question that can be answered at once."""
-MOST: Final = 3
+MOST_ANSWERED: Final = 3
 """Most questions of a stream that are answered."""
 TRIES: Final = 60
 SURPRISES: Final = frozenset({"break", "spill", "ring", "pop"})
@@ -38,7 +38,7 @@ SURPRISES: Final = frozenset({"break", "spill", "ring", "pop"})
 
 
 @dataclass(frozen=True)
-class Awaited:
+class AwaitedQuestion:
     """A question and the event that answers it, not yet in words."""
 
     kind: str
@@ -52,7 +52,7 @@ class Awaited:
     fact: Mapping[str, Json]
 
 
-def awaited(timeline: Timeline) -> Iterator[Awaited]:
+def awaited_questions(timeline: Timeline) -> Iterator[AwaitedQuestion]:
     """All questions that can wait for an answer in a story."""
     yield from _who_does(timeline)
     for person in timeline.story.people:
@@ -60,20 +60,20 @@ def awaited(timeline: Timeline) -> Iterator[Awaited]:
     yield from _surprises(timeline)
 
 
-def _who_does(timeline: Timeline) -> Iterator[Awaited]:
+def _who_does(timeline: Timeline) -> Iterator[AwaitedQuestion]:
     story = timeline.story
     if len(story.people) < 2:
         return
     alike: dict[str, list[StoryEvent]] = defaultdict(list)
     for event in timeline.events:
-        if event.agent is not None and event.main is not None and event.action not in PASSING:
+        if event.agent is not None and event.main is not None and event.action not in PASSING_ACTIONS:
             alike[act_phrase(event, story, "does")].append(event)
     for does, events in alike.items():
         # A possessive would tell whether it is a woman or a man.
         if len(events) == 1 and is_short(events[0], story) and not {"his", "her"} & set(does.split()):
             event = events[0]
             slots = {"who": story.called[event.agent or ""], "does": does}
-            yield Awaited("who_does", slots, event, 0.0, True, _fact("who_does", event, "main", "targets"))
+            yield AwaitedQuestion("who_does", slots, event, 0.0, True, _fact("who_does", event, "main", "targets"))
 
 
 def _fact(kind: str, event: StoryEvent, *parts: str) -> dict[str, Json]:
@@ -82,7 +82,7 @@ def _fact(kind: str, event: StoryEvent, *parts: str) -> dict[str, Json]:
     return found | ({"speech_act": event.speech_act} if event.speech_act is not None else {})
 
 
-def _next_acts(timeline: Timeline, person: str) -> Iterator[Awaited]:
+def _next_acts(timeline: Timeline, person: str) -> Iterator[AwaitedQuestion]:
     story, slots = timeline.story, person_slots(person, timeline.story)
     before_s: dict[tuple[str, str], float] = defaultdict(float)
     jumps = timeline.jumps_s(room_value(timeline, person))
@@ -93,7 +93,9 @@ def _next_acts(timeline: Timeline, person: str) -> Iterator[Awaited]:
         main, target = event.main, event.targets[0] if event.targets else None
         if event.action == "grab" and main is not None:
             own = {**slots, "o": called_thing(main, story)}
-            yield Awaited("what_next", own, event, before_s["grab", ""], False, _fact("what_next", event, "agent"))
+            yield AwaitedQuestion(
+                "what_next", own, event, before_s["grab", ""], False, _fact("what_next", event, "agent")
+            )
             before_s["grab", ""] = at_s
         elif event.action in PLACINGS and main is not None and target is not None:
             place = phrases.place_phrase(target, inside=event.action == "putIn")
@@ -101,29 +103,29 @@ def _next_acts(timeline: Timeline, person: str) -> Iterator[Awaited]:
             own = {**slots, "o": called_thing(main, story), "place": place}
             # Both ways of putting something down answer the question.
             known = _fact("where_put", event, "agent", "main") | {"action": "put"}
-            yield Awaited("where_put", own, event, before_s["put", main], False, known)
+            yield AwaitedQuestion("where_put", own, event, before_s["put", main], False, known)
             before_s["put", main] = at_s
         elif event.action == "give" and main is not None and target is not None and len(story.people) > 2:
             own = {**slots, "o": called_thing(main, story), "receiver": called_thing(target, story)}
             known = _fact("to_whom", event, "agent", "main")
-            yield Awaited("to_whom", own, event, before_s["give", main], False, known)
+            yield AwaitedQuestion("to_whom", own, event, before_s["give", main], False, known)
             before_s["give", main] = at_s
         elif event.action in WALKS and event.to_room is not None and event.to_room != event.from_room:
             own = {**slots, "room": plain_name(event.to_room)}
             known = {"kind": "next_room", "agent": person}
             # Between scenes somebody may go to another room unseen.
             since_s = max([before_s["walk", ""], *(jump_s for jump_s in jumps if jump_s <= at_s)])
-            yield Awaited("next_room", own, event, since_s, False, known)
+            yield AwaitedQuestion("next_room", own, event, since_s, False, known)
             before_s["walk", ""] = at_s
 
 
-def _surprises(timeline: Timeline) -> Iterator[Awaited]:
+def _surprises(timeline: Timeline) -> Iterator[AwaitedQuestion]:
     before_s: dict[str, float] = defaultdict(float)
     for event in timeline.events:
         if event.agent is None and event.action in SURPRISES and event.main is not None:
             acts = {form: phrases.phrase(event.action, None, (), form) for form in phrases.FORMS}
             slots = {**acts, "o": called_thing(event.main, timeline.story)}
-            yield Awaited("happens", slots, event, before_s[event.action], False, _fact("happens", event))
+            yield AwaitedQuestion("happens", slots, event, before_s[event.action], False, _fact("happens", event))
             before_s[event.action] = takes_effect_s(event)
 
 
@@ -133,11 +135,11 @@ def awaited_requests(timeline: Timeline, split: str, draw: random.Random) -> tup
     Returns:
         Names of the forms, and the requests in the order of time; None if nothing can be asked.
     """
-    pool: dict[str, list[Awaited]] = defaultdict(list)
-    for found in awaited(timeline):
+    pool: dict[str, list[AwaitedQuestion]] = defaultdict(list)
+    for found in awaited_questions(timeline):
         pool[found.kind].append(found)
     made: list[tuple[str, UserRequest]] = []
-    count = draw.randint(1, MOST)
+    count = draw.randint(1, MOST_ANSWERED)
     for _ in range(TRIES):
         if not pool or len(made) == count:
             break
@@ -154,16 +156,16 @@ def awaited_requests(timeline: Timeline, split: str, draw: random.Random) -> tup
     if not made:
         return None
     made.sort(key=lambda pair: pair[1].at_s)
-    if draw.random() < NEVER and (last := _in_vain(timeline, made[-1][1], split, draw)) is not None:
+    if draw.random() < NEVER_SHARE and (last := _in_vain(timeline, made[-1][1], split, draw)) is not None:
         made.append(last)
     return [form for form, _ in made], [request for _, request in made]
 
 
-def _when(one: Awaited, timeline: Timeline, draw: random.Random) -> tuple[float, Interval] | None:
+def _when(one: AwaitedQuestion, timeline: Timeline, draw: random.Random) -> tuple[float, Interval] | None:
     """When a question is asked, and when its answer is due; None if the time that was drawn does not fit."""
     assert one.event.interval is not None
     shown_s, over_s = takes_effect_s(one.event), one.event.interval.end_s + LATEST_S
-    if one.lasting and draw.random() < SHOWN:
+    if one.lasting and draw.random() < AT_ONCE_SHARE:
         at_s = round(draw.uniform(over_s, over_s + AFTER_S), 1)
         span = (at_s, round(at_s + AT_ONCE_S, 3))
     else:
@@ -184,10 +186,10 @@ def _in_vain(timeline: Timeline, last: UserRequest, split: str, draw: random.Ran
     """A question at the end, about what somebody did before and does not do again."""
     story, begin_s = timeline.story, last.moments[0].interval.end_s + LATEST_S
     fitting = []
-    for one in awaited(timeline):
+    for one in awaited_questions(timeline):
         again = [
             other
-            for other in awaited(timeline)
+            for other in awaited_questions(timeline)
             if other.kind == one.kind and other.fact == one.fact and takes_effect_s(other.event) >= begin_s
         ]
         if not one.lasting and not again and one.kind != "next_room":

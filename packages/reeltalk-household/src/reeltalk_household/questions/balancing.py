@@ -29,19 +29,19 @@ from reeltalk_household.questions.question import SECONDS_OFF, Question, answer_
 
 SLACK: Final = 0.03
 """By how much an answer may be more frequent under a cue than the most frequent answer is in the whole kind."""
-MADE_UP_FOR: Final = 0.25
+COMPENSATED_SLACK: Final = 0.25
 """By how much more, if other questions of the kind make up for it."""
 MOST_MADE_UP_FOR: Final = 2.0
 """How many times as frequent it may be then at most."""
 MOST_BESIDE_OTHERS: Final = 1.5
 """How many times as frequent an answer may be in a split as the most frequent answer is in all splits."""
-SLACK_OF_TWO: Final = 0.15
+TWO_ANSWER_SLACK: Final = 0.15
 """By how much more in a kind with two answers."""
-BY_CHANCE: Final = 0.003
+CHANCE_SLACK: Final = 0.003
 """By how much more for each cue of such a question, since the largest of many shares is above a half by chance."""
-PRIOR: Final = 4.0
+PRIOR_WEIGHT: Final = 4.0
 """Weight of all questions that could be asked, in chosen questions, in the share of an answer under a cue."""
-UNKNOWN: Final = 2.0
+UNSEEN_WEIGHT: Final = 2.0
 """Questions with other answers that each cue is thought to have besides those counted, so that a few do not decide."""
 MOST_OF_TWO: Final = 0.52
 """Largest share of an answer in a kind with two answers."""
@@ -49,25 +49,25 @@ MOST_OF_MANY: Final = 0.35
 """Largest share of an answer in any other kind."""
 MOST_IMPLIED: Final = 0.25
 """Largest share of the questions for a room whose answer the turns before imply."""
-JUST_BEFORE: Final = 2
+TURNS_BEFORE: Final = 2
 """Number of those turns."""
 MOST_AT_A_PLACE: Final = 1.1
 """Largest share of the questions for one of several people that ask for the one named last, or for the one before, and
 so on: times the share if all were equally frequent."""
 SHARPNESS: Final = 2.0
 """How much rarer answers are preferred."""
-EARLY: Final = 12
+FREE_QUESTIONS: Final = 12
 """Questions of a kind that are chosen before its shares are looked at."""
 USUAL_ANSWERS: Final = Path(__file__).parent / "usual_answers.toml"
 """What anybody guesses who has not seen the film, counted in other houses by `tools/write_usual_answers.py`."""
-TWO: Final = frozenset({"yes_no", "order", "comparison"})
+TWO_ANSWER_TYPES: Final = frozenset({"yes_no", "order", "comparison"})
 """Types of keys with two answers."""
 
 Cue = tuple[str, ...]
 
 
 class CuedAnswer(NamedTuple):
-    """What is counted of a question."""
+    """The cues and the answer of a question, which are counted."""
 
     answer: str
     of_two: bool
@@ -92,7 +92,7 @@ class _Cued:
         name = (question.kind, question.key, *question.params.items())
         if name not in self._found:
             key = answer_key(question, story)
-            cued = CuedAnswer(_answer_of(key), key.type in TWO, tuple(_cues(question, key, story)), key)
+            cued = CuedAnswer(_answer_of(key), key.type in TWO_ANSWER_TYPES, tuple(_cues(question, key, story)), key)
             self._found[name] = None if key.type == "refusal" else cued
         return self._found[name]
 
@@ -128,10 +128,10 @@ class AnswerCounts:
         return [[[*cue], dict(answers)] for cue, answers in self.answers.items()]
 
     @classmethod
-    def from_json(cls, told: Sequence[Any]) -> "AnswerCounts":
+    def from_json(cls, stored: Sequence[Any]) -> "AnswerCounts":
         """Counts from `to_json`."""
         counts = cls()
-        for cue, answers in told:
+        for cue, answers in stored:
             counts.answers[tuple(cue)] = Counter(answers)
             counts.totals[tuple(cue)] = sum(answers.values())
         return counts
@@ -166,17 +166,17 @@ class AnswerBalance:
         """How much each question is wanted: 1 or less, and 0 for one whose answer its words give away."""
         return [self._weight(question, story, split) for question in questions]
 
-    def count(self, questions: Sequence[Question], story: Story, split: str, said: Sequence[str] = ()) -> None:
+    def count(self, questions: Sequence[Question], story: Story, split: str, words: Sequence[str] = ()) -> None:
         """Count the questions that were chosen for a dialogue or chain.
 
         Args:
             questions: The questions, in the order in which they are asked.
             story: The story that they are about.
             split: Split of the video.
-            said: For each question all that was said so far, with its own words; people are not counted without.
+            words: For each question all that was said so far, with its own words; people are not counted without.
         """
         before: list[Question] = []
-        for question, text in zip(questions, said or [""] * len(questions), strict=True):
+        for question, text in zip(questions, words or [""] * len(questions), strict=True):
             implied = _is_implied(question, before)
             if implied is not None:
                 self._implied[split, question.kind][implied] += 1
@@ -196,16 +196,16 @@ class AnswerBalance:
         counts = self._implied[split, question.kind]
         return counts[True] + 1 <= MOST_IMPLIED * (counts.total() + 1)
 
-    def suits_person(self, question: Question, story: Story, said: str, split: str) -> bool:
+    def suits_person(self, question: Question, story: Story, words: str, split: str) -> bool:
         """Whether a question may ask for a person who was named last, or before that: False once too often.
 
         Args:
             question: The next question, for a person or for anything else.
             story: The story that it is about.
-            said: All that was said so far, with the words of the question.
+            words: All that was said so far, with the words of the question.
             split: Split of the video.
         """
-        found = self._place_of(question, story, said)
+        found = self._place_of(question, story, words)
         if found is None:
             return True
         counts = self._places[split, question.kind, found.among]
@@ -230,32 +230,34 @@ class AnswerBalance:
         counts, total = self._chosen.answers[split, *whole], self._chosen.totals[split, *whole]
         most = MOST_OF_TWO if cued.of_two else MOST_OF_MANY
         share = self._share(whole, cued.answer, split)
-        usual = max(counts.values(), default=0) / total if total >= EARLY else most
-        if self._chosen.totals[whole] >= EARLY:
+        usual = max(counts.values(), default=0) / total if total >= FREE_QUESTIONS else most
+        if self._chosen.totals[whole] >= FREE_QUESTIONS:
             # A split is small, and an answer that prevails in it alone is not the constant that is learnt on train.
             anywhere = max(self._chosen.answers[whole].values()) / self._chosen.totals[whole]
             most = min(most, MOST_BESIDE_OTHERS * anywhere)
-        limit = min(usual, most) + (BY_CHANCE * len(cued.cues) if cued.of_two else SLACK)
+        limit = min(usual, most) + (CHANCE_SLACK * len(cued.cues) if cued.of_two else SLACK)
         worst = self._worst(cued, split)
         # A question that gives its answer away is made up for by others of its kind that do not.
         mean = (self._given_away[split, *whole] + worst) / (total + 1)
-        made_up_for = SLACK_OF_TWO if cued.of_two else MADE_UP_FOR
+        made_up_for = TWO_ANSWER_SLACK if cued.of_two else COMPENSATED_SLACK
         if share > most or min(worst, mean) > limit or worst > min(limit + made_up_for, limit * MOST_MADE_UP_FOR):
             return 0.0
         return math.exp(-SHARPNESS * (share / most + worst / limit))
 
     def _share(self, cue: Cue, answer: str, split: str) -> float:
         """The share of an answer under a cue: of the chosen questions, and at first of all possible ones but this."""
-        possible = max(0, self._possible.answers[cue][answer] - 1) / (max(0, self._possible.totals[cue] - 1) + UNKNOWN)
+        possible = max(0, self._possible.answers[cue][answer] - 1) / (
+            max(0, self._possible.totals[cue] - 1) + UNSEEN_WEIGHT
+        )
         chosen, total = self._chosen.answers[split, *cue][answer], self._chosen.totals[split, *cue]
-        return (chosen + PRIOR * possible) / (total + PRIOR)
+        return (chosen + PRIOR_WEIGHT * possible) / (total + PRIOR_WEIGHT)
 
 
 def _is_implied(question: Question, before: Sequence[Question]) -> bool | None:
     """Whether the turns before take place in the room that is the answer."""
     if question.answer_type != "room":
         return None
-    acts = [event for earlier in before[-JUST_BEFORE:] for event in earlier.evidence]
+    acts = [event for earlier in before[-TURNS_BEFORE:] for event in earlier.evidence]
     rooms = {class_of(event.from_room) for event in acts if event.from_room is not None}
     return question.key in rooms if rooms else None
 
@@ -266,7 +268,7 @@ class _Place(NamedTuple):
 
 
 def _answer_of(key: AnswerKey) -> str:
-    if key.type in TWO and len(key.among) == 1 and len(key.values) == 1:
+    if key.type in TWO_ANSWER_TYPES and len(key.among) == 1 and len(key.values) == 1:
         # Which of two acts, so that acts of all sorts are counted together.
         return "first" if key.values[0] < key.among[0] else "second"
     if key.type == "seconds":
@@ -283,7 +285,7 @@ def _cues(question: Question, key: AnswerKey, story: Story) -> Iterator[Cue]:
         yield (question.kind, story.called.get(question.person, question.person))
         story = story_of(question, story)
     named = dict.fromkeys(key.about)
-    if key.type in TWO and key.among:
+    if key.type in TWO_ANSWER_TYPES and key.among:
         both = sorted((*key.values, *key.among))
         named |= dict.fromkeys(both)
         yield (question.kind, " ".join(both))

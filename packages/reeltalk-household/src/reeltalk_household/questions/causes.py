@@ -20,7 +20,7 @@ from reeltalk_household.questions.question import (
     event_slots,
     object_slots,
     only_object,
-    told_clause,
+    present_clause,
 )
 from reeltalk_household.questions.together import FEELING_OF, about_person
 
@@ -30,14 +30,14 @@ _MECHANICAL: Final = frozenset({"boil", "pop", "ring", "break", "spill", "cool",
 
 
 def _clauses(story: Story, *without: str, draw: random.Random) -> tuple[str, ...]:
-    texts = {told_clause(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
+    texts = {present_clause(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
     wrong = sorted(texts - set(without))
     return tuple(draw.sample(wrong, DISTRACTORS)) if len(wrong) >= DISTRACTORS else ()
 
 
 def _told_once(story: Story) -> frozenset[int]:
     """The events whose words mean no other event of the film."""
-    texts = [told_clause(event, story) for event in story.events]
+    texts = [present_clause(event, story) for event in story.events]
     counts = Counter(texts)
     return frozenset(order for order, text in enumerate(texts) if counts[text] == 1)
 
@@ -53,13 +53,13 @@ def causes(story: Story, draw: random.Random) -> Iterator[Question]:
             yield from _purpose(event, story)
             continue
         cause = story.events[event.cause]
-        why, effect = told_clause(cause, story), told_clause(event, story)
+        why, effect = present_clause(cause, story), present_clause(event, story)
         base = Question(
             kind="",
             key=event_key(cause),
             answer_type="action",
             params={"event": event.order},
-            slots={"why": told_clause(cause, story, about=event.agent), "effect": effect, "option": why},
+            slots={"why": present_clause(cause, story, about=event.agent), "effect": effect, "option": why},
             evidence=(cause, event),
             focus_object=only_object(cause),
             focus_event=cause.order,
@@ -96,7 +96,7 @@ def _purpose(event: StoryEvent, story: Story) -> Iterator[Question]:
     """Why somebody does something: what they do it for."""
     end = None if event.purpose is None else story.events[event.purpose]
     if end is None or event.agent is None or (event.action == "walk" and event.main in (end.main, *end.targets)):
-        # Whoever walks to a thing mostly uses it; there is nothing to find out.
+        # People who walk to a thing mostly use it; there is nothing to find out.
         return
     it = {event.main: object_slots(event.main, story)["it"]} if event.main and not is_person(event.main) else {}
     made = Question(
@@ -214,7 +214,7 @@ def _had_happened(event: StoryEvent, left_out: StoryEvent, story: Story, it: Map
 
 
 def feasible(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If a thing could have been taken without opening anything."""
+    """Whether a thing could have been taken without opening anything."""
     grabs = Counter(event.main for event in story.events if event.action in GRABS)
     possible, impossible = [], []
     for event in story.events:
@@ -276,7 +276,7 @@ _DOUBTFUL: Final = {
 
 
 def common_knowledge(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If a thing is taken that has a property which everybody knows, asked as often where there is none."""
+    """Whether a thing with a well-known property is taken; half of the questions are about things that are not."""
     grabs = [event for event in story.events if event.action in GRABS and event.main]
     taken = {class_of(event.main or "") for event in grabs}
     found, missing = [], []

@@ -23,7 +23,7 @@ from reeltalk_build.graph.naming import attribute_of
 from reeltalk_build.graph.story import Story, StoryEvent, starts_s
 from reeltalk_household.questions.proactive_forms import replies, say
 from reeltalk_household.questions.question import STATE_WORDS, act_phrase, called_thing, person_slots
-from reeltalk_household.questions.watching import PASSING, takes_effect_s
+from reeltalk_household.questions.watching import PASSING_ACTIONS, takes_effect_s
 
 SETTLED_S: Final = 1.0
 """A fact is asked for at the earliest this long after the end of the event that made it so."""
@@ -81,7 +81,7 @@ class Timeline:
 
     @cached_property
     def begins_s(self) -> tuple[float, ...]:
-        """When each scene begins. Between scenes time may pass, so that things are otherwise without an event."""
+        """When each scene begins. Between scenes time may pass, so that things change without an event."""
         return tuple(starts_s(self.story.graphs) or ())
 
     def shown_s(self, name: str, since_s: float = 0.0) -> float | None:
@@ -101,7 +101,7 @@ class Timeline:
         return found
 
     def jumps_s(self, value: Callable[[int, int], str | None]) -> list[float]:
-        """When a value is another one at the beginning of a scene than at the end of the scene before."""
+        """Times at which a scene begins with another value than the scene before ended with."""
         graphs = self.story.graphs
         return [
             self.begins_s[part]
@@ -304,11 +304,11 @@ def _feelings(timeline: Timeline) -> Iterator[ChangingFact]:
 _MAKERS: Final = (_places, _holders, _people_in_rooms, _rooms, _states, _feelings)
 
 
-def doings(timeline: Timeline, person: str) -> list[Stretch]:
+def activity_stretches(timeline: Timeline, person: str) -> list[Stretch]:
     """When it can be asked what a person does: in the second half of long acts."""
     story, found = timeline.story, []
     for event in (story.of(person) if len(story.people) > 1 else story).events:
-        if event.action in PASSING or event.interval is None or event.interval.duration_s < LONG_S:
+        if event.action in PASSING_ACTIONS or event.interval is None or event.interval.duration_s < LONG_S:
             continue
         start_s, end_s = takes_effect_s(event) + STILL_S, event.interval.end_s - STILL_S
         if start_s < end_s:
@@ -337,7 +337,7 @@ def askings(timeline: Timeline) -> list[Asking]:
         found.append(Asking(fact.kind, fact.params, fact.slots, stretches, answers))
     for person in timeline.story.people:
         slots = person_slots(person, timeline.story)
-        shown = doings(timeline, person)
+        shown = activity_stretches(timeline, person)
         answers = {
             one.value: replies(
                 "doing", {**slots, "doing": one.value, "does": act_phrase(one.act, timeline.story, "does")}
@@ -349,7 +349,7 @@ def askings(timeline: Timeline) -> list[Asking]:
     return [asking for asking in found if len(asking.answers) > 1]
 
 
-def lasting(timeline: Timeline) -> list[Asking]:
+def colour_askings(timeline: Timeline) -> list[Asking]:
     """Colours of things that need no colour in their names, from when the film has shown them."""
     story, found = timeline.story, []
     for name in story.things:

@@ -19,7 +19,7 @@ from reeltalk.language.vocabulary import INSTANCE, ONTOLOGY
 from reeltalk.schema.dialogue import Turn
 from reeltalk_build.graph.rdf import engine, graph_iri, parse_rdf
 
-CHECKS: Final = Path(__file__).parent / "checks.toml"
+CHECKS_FILE: Final = Path(__file__).parent / "checks.toml"
 LINKED_CHECKS: Final = Path(__file__).parent / "linked_checks.toml"
 ROUND_CHECKS: Final = Path(__file__).parent / "round_checks.toml"
 _RANK: Final = "urn:reeltalk:rank"
@@ -52,7 +52,7 @@ WHERE {
 @cache
 def checks() -> Mapping[str, str]:
     """SPARQL by kind of question."""
-    return dict(tomllib.loads(CHECKS.read_text(encoding="utf-8")))
+    return dict(tomllib.loads(CHECKS_FILE.read_text(encoding="utf-8")))
 
 
 @cache

@@ -15,7 +15,7 @@ from reeltalk.language.vocabulary import ROOMS, class_of, plain_name
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.question import (
     GRABS,
-    LASTING,
+    LONG_ACTS,
     PLACINGS,
     Question,
     act_phrase,
@@ -24,12 +24,12 @@ from reeltalk_household.questions.question import (
     event_slots,
     object_slots,
     only_object,
-    told_clause,
+    present_clause,
 )
 from reeltalk_household.questions.questions import ask_of_person, rooms_known
-from reeltalk_household.questions.together import CROSSWISE, QUIET, about_person
+from reeltalk_household.questions.together import SHARED_ACTIONS, UNASKED_ACTIONS, about_person
 
-DULL: Final = frozenset({"walk", "run", "stand", "turnTo", "lookAt", "wait"})
+CONNECTING_ACTS: Final = frozenset({"walk", "run", "stand", "turnTo", "lookAt", "wait"})
 """Acts that only connect others: no question is about them, and no answer tells of one."""
 LEAST_SECONDS: Final = 2
 """Shortest time in seconds that a question asks for."""
@@ -99,7 +99,7 @@ class _Scenes:
     def telling(self, events: Sequence[StoryEvent]) -> list[StoryEvent]:
         """Events of a scene that can be named unambiguously, without walks and turns."""
         counts = Counter(event.signature for event in events)
-        return [event for event in events if counts[event.signature] == 1 and event.action not in DULL]
+        return [event for event in events if counts[event.signature] == 1 and event.action not in CONNECTING_ACTS]
 
 
 def _slots(event: StoryEvent, story: Story, *, suffix: str = "") -> dict[str, str]:
@@ -125,7 +125,7 @@ def _objects(scenes: _Scenes) -> Iterator[Question]:
     ]
     for name in sorted(mains[0] & mains[1]):
         earlier, later = (
-            [e for e in p if e.main == name and e.action not in DULL] for p in (scenes.before, scenes.after)
+            [e for e in p if e.main == name and e.action not in CONNECTING_ACTS] for p in (scenes.before, scenes.after)
         )
         if not earlier or not later:
             continue
@@ -158,7 +158,7 @@ def _act(kind: str, event: StoryEvent, scenes: _Scenes, **params: str | int) -> 
 
 def _here(scenes: _Scenes) -> Iterator[Question]:
     """What somebody does, takes and says first in a scene, and does last."""
-    told = [event for event in scenes.after if event.action not in DULL]
+    told = [event for event in scenes.after if event.action not in CONNECTING_ACTS]
     for kind, event in (("first_here", told[0]), ("last_here", told[-1])) if len(told) > 1 else ():
         # After the last act, a viewer counts walks and looks as acts, too.
         if event.action not in _UNTOLD and (kind == "first_here" or event is scenes.after[-1]):
@@ -249,7 +249,7 @@ def _answered(event: StoryEvent, story: Story) -> Iterator[Question]:
         key=answer.says or "",
         answer_type="utterance",
         params={"event": event.order},
-        slots={"told": told_clause(event, story), "says": answer.says or "", "p": story.called[answer.agent or ""]},
+        slots={"told": present_clause(event, story), "says": answer.says or "", "p": story.called[answer.agent or ""]},
         evidence=(event, answer),
         anchor=event.order,
         focus_event=answer.order,
@@ -330,7 +330,7 @@ def _pairs(scenes: _Scenes) -> Iterator[Question]:
         for later in scenes.telling(scenes.after):
             if earlier.action == later.action or (earlier.main is not None and earlier.main == later.main):
                 yield from _apart(scenes, earlier, later)
-            if earlier.action in LASTING and later.action in LASTING:
+            if earlier.action in LONG_ACTS and later.action in LONG_ACTS:
                 yield from _longer(scenes, earlier, later)
 
 
@@ -381,7 +381,7 @@ def _longer(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Iterator
 
 def _repeated(scenes: _Scenes) -> Iterator[Question]:
     """Questions how often an act happens that both scenes show."""
-    later = Counter(event.signature for event in scenes.after if event.action not in DULL)
+    later = Counter(event.signature for event in scenes.after if event.action not in CONNECTING_ACTS)
     for signature in sorted({event.signature for event in scenes.before} & set(later)):
         same = tuple(event for event in scenes.story.events if event.signature == signature)
         mains = {event.main for event in same}
@@ -398,7 +398,7 @@ def _repeated(scenes: _Scenes) -> Iterator[Question]:
 
 def _trends(scenes: _Scenes) -> Iterator[Question]:
     """Questions if an act is done more often in the later scene than in the earlier, whatever it is done to."""
-    for action, words in CROSSWISE.items():
+    for action, words in SHARED_ACTIONS.items():
         before, after = ([event for event in part if event.action == action] for part in (scenes.before, scenes.after))
         if not before or not after:
             continue
@@ -454,5 +454,5 @@ def _changed(scenes: _Scenes) -> Iterator[Question]:
 
 
 _OF_A_PERSON: Final = (_objects, _pairs, _repeated, _trends, _recalled)
-_UNTOLD: Final = DULL | QUIET | {"close", "say"}
+_UNTOLD: Final = CONNECTING_ACTS | UNASKED_ACTIONS | {"close", "say"}
 """Acts that do not answer what somebody does."""

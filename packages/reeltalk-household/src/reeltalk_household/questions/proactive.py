@@ -27,10 +27,10 @@ from reeltalk_household.questions.question import (
     objects_of,
     person_slots,
 )
-from reeltalk_household.questions.questions import ABSENT, can_be_done_to, rooms_known
+from reeltalk_household.questions.questions import ABSENT_THINGS, can_be_done_to, rooms_known
 from reeltalk_household.questions.standing import standing_requests
 from reeltalk_household.questions.watching import (
-    PASSING,
+    PASSING_ACTIONS,
     WALKS,
     Watch,
     due_interval,
@@ -41,11 +41,11 @@ from reeltalk_household.questions.watching import (
     watches,
 )
 
-SIMPLE: Final = ("event", "room", "state", "count", "absent", "narrate")
+SIMPLE_KINDS: Final = ("event", "room", "state", "count", "absent", "narrate")
 """Kinds of one request."""
-STREAMED: Final = ("changing", "ready", "standing")
+STREAM_KINDS: Final = ("changing", "ready", "standing")
 """Kinds of several requests."""
-KINDS: Final = (*SIMPLE, *STREAMED)
+KINDS: Final = (*SIMPLE_KINDS, *STREAM_KINDS)
 STATES: Final = {"switchOn": "ON", "switchOff": "OFF", "open": "OPEN", "close": "CLOSED"}
 _SWITCHES: Final = ({"switchOn", "switchOff"}, {"open", "close"})
 MOST_MOMENTS_OF_AN_EVENT: Final = 3
@@ -77,14 +77,13 @@ def tasks_of(
     seed: int,
     *,
     until_s: float | None = None,
-    kinds: Iterable[str] = SIMPLE,
+    kinds: Iterable[str] = SIMPLE_KINDS,
     per_kind: int = 1,
 ) -> list[ProactiveTask]:
     """Write the proactive tasks of a story.
 
     Args:
         story: The video's events.
-        video_id: The video.
         split: The split whose surface forms are used: `train`, `dev` or `test`.
         seed: Chooses events and wordings.
         until_s: End of the video in seconds; the end of the story by default.
@@ -117,7 +116,7 @@ def tasks_of(
 
     for kind in kinds:
         draw = random.Random(f"proactive {seed} {video_id} {kind}")
-        if kind in SIMPLE:
+        if kind in SIMPLE_KINDS:
             found = list(_MAKERS[kind](story, draw))
             for due in draw.sample(found, min(per_kind, len(found))):
                 request, form = _worded(due, story, split=split, until_s=end_s, draw=draw)
@@ -161,7 +160,7 @@ def _alike(story: Story) -> list[list[StoryEvent]]:
     """Events grouped by who does what in words, in order, without actions on the way to others."""
     found: dict[tuple[str | None, str], list[StoryEvent]] = defaultdict(list)
     for event in story.events:
-        if event.action not in PASSING:
+        if event.action not in PASSING_ACTIONS:
             found[event.agent, act_phrase(event, story, "does")].append(event)
     return list(found.values())
 
@@ -243,7 +242,7 @@ def _absent(story: Story, draw: random.Random) -> Iterator[_Due]:
         event
         for event in story.events
         if event.agent not in (None, person)
-        and event.action not in PASSING
+        and event.action not in PASSING_ACTIONS
         and person not in (event.main, *event.targets)
         and (person, act_phrase(event, story, "does")) not in done
     ]
@@ -271,7 +270,7 @@ def _absent(story: Story, draw: random.Random) -> Iterator[_Due]:
         for action, name in near:
             yield _Due("event", {**slots, **_acts(action, name)})
     else:
-        for name in ABSENT:
+        for name in ABSENT_THINGS:
             yield _Due("event", {**slots, **_acts("grab", name)})
 
 

@@ -190,7 +190,7 @@ class StreamChecker:
             return found[0] if len(found) == 1 else None
         later = next((event for event in found if event["at"] > at_s), None)
         if fact["kind"] == "next_room" and later is not None:
-            # The first room in which the person is otherwise than now must be the one that is entered.
+            # The first room that is not the person's present one must be the one that is entered.
             before_s = later["times"][0]
             begins = [begin_s for begin_s in self._begins_s.values() if at_s < begin_s <= before_s]
             if any(self._room(fact["agent"], begin_s) != self._room(fact["agent"], at_s) for begin_s in begins):

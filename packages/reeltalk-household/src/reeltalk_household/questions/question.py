@@ -25,7 +25,7 @@ DISTRACTORS: Final = 3
 """Number of wrong options next to the right one."""
 GRABS: Final = frozenset({"grab"})
 PLACINGS: Final = frozenset({"put", "putIn"})
-LASTING: Final = frozenset({"read", "watch", "type", "write", "sleep", "dance", "text", "stretch", "eat"})
+LONG_ACTS: Final = frozenset({"read", "watch", "type", "write", "sleep", "dance", "text", "stretch", "eat"})
 STATE_WORDS: Final = {"ON": "on", "OFF": "off", "OPEN": "open", "CLOSED": "closed"}
 ROOM_NAMES: Final = ("kitchen", "living room", "bedroom", "bathroom")
 
@@ -85,8 +85,6 @@ def act_phrase(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str
     """The verb phrase of an event, without a subject; things and people are called as in the story.
 
     Args:
-        event: The event.
-        story: Its story.
         form: `do`, `does`, `doing`, `did` or `done`.
         pronouns: Words to use instead of an object's name, by object.
     """
@@ -106,19 +104,19 @@ def _worded(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str, s
     return phrases.phrase(event.action, event.main, event.targets, form, pronouns, names=story.called, his=his)
 
 
-def told_clause(event: StoryEvent, story: Story, *, about: str | None = None) -> str:
+def present_clause(event: StoryEvent, story: Story, *, about: str | None = None) -> str:
     """An event as a clause in the present: `Tom gives the mug to Anna`, `the kettle boils`."""
     subject = event.agent if event.agent is not None else event.main
     called = story.called.get(subject or "") or (phrases.noun(subject) if subject else "something")
     he = pronoun_of(story.attributes.get(about or "", ()))
     if about is not None and subject == about:
         called = he
-    them = {about: HIM[he]} if about is not None and subject != about else {}
+    them = {about: OBJECT_PRONOUNS[he]} if about is not None and subject != about else {}
     return f"{called} {act_phrase(event, story, 'does', them)}"
 
 
 POSSESSIVES: Final = {"he": "his", "she": "her"}
-HIM: Final = {"he": "him", "she": "her"}
+OBJECT_PRONOUNS: Final = {"he": "him", "she": "her"}
 """Object pronouns by subject pronoun."""
 
 
@@ -126,7 +124,7 @@ def person_slots(person: str, story: Story) -> dict[str, str]:
     """Slots for whom `{he}` means: the name, a description by looks if there is one, and the pronouns."""
     he = pronoun_of(story.attributes.get(person, ()))
     look = look_of(person, story.people, story.attributes)
-    slots = {"who": story.called[person], "he": he, "him": HIM[he], "his": POSSESSIVES[he]}
+    slots = {"who": story.called[person], "he": he, "him": OBJECT_PRONOUNS[he], "his": POSSESSIVES[he]}
     return slots | ({"look": look} if look is not None else {})
 
 
@@ -167,7 +165,7 @@ def other_objects(story: Story, *right: str, draw: random.Random) -> tuple[str, 
 
 
 def other_counts(n: int, most: int, *, draw: random.Random) -> tuple[int, ...]:
-    """Wrong numbers of 1 to `most`, all equally likely, so that none tells the right one; empty if that is larger."""
+    """Wrong numbers of 1 to `most`, all equally likely, so that none reveals the right one; empty if that is larger."""
     return tuple(draw.sample([m for m in range(1, most + 1) if m != n], DISTRACTORS)) if n <= most else ()
 
 
@@ -186,7 +184,7 @@ HAIR_COLOURS: Final = ("blond", "red", "black", "brown", "grey", "white")
 POSTURES: Final = ("sitting", "lying", "standing")
 SECONDS_OFF: Final = 0.25
 """Tolerance for lengths of time, as a share of the right value; at least one second."""
-ASKED_LIKE: Final[Mapping[str, tuple[str, ...]]] = {"never_handled": ("use", "where_put", "where_from")}
+FORMS_LIKE: Final[Mapping[str, tuple[str, ...]]] = {"never_handled": ("use", "where_put", "where_from")}
 """Kinds of questions without an answer, and the kinds whose forms they have, so that no form gives them away."""
 ABSENT: Final = "absent"
 FEELING_WORDS: Final = FEELINGS | {"CALM": "calm"}
@@ -216,7 +214,7 @@ def _told_event(question: Question, story: Story, key: AnswerKey) -> StoryEvent 
     events: Iterable[StoryEvent] = question.evidence
     if key.type in ("action", "utterance"):
         right = {*key.values, *key.also}
-        events = (e for e in (*question.evidence, *story.events) if e.says in right or told_act(e) in right)
+        events = (e for e in (*question.evidence, *story.events) if e.says in right or act_value(e) in right)
     elif key.type == "person":
         events = (e for e in question.evidence if question.key in (e.agent, *people_of_act(e)))
     elif key.type == "reply":
@@ -250,7 +248,9 @@ def people_slots(agent: str | None, receivers: Iterable[str], story: Story) -> d
         "agent": person_words(agent, story),
         "receiver": person_words(receiver, story),
         "others": tuple(
-            dict.fromkeys(word for other in others for word in person_words(other, story) if word not in HIM)
+            dict.fromkeys(
+                word for other in others for word in person_words(other, story) if word not in OBJECT_PRONOUNS
+            )
         ),
     }
 
@@ -294,9 +294,9 @@ def _words(act: str) -> str:
 
 
 def _action(act: str, story: Story, *about: str) -> AnswerKey:
-    told = {event_key(event): told_act(event) for event in story.events if event.speech_act is not None}
+    told = {event_key(event): act_value(event) for event in story.events if event.speech_act is not None}
     if act in told:
-        right = tuple(dict.fromkeys(told_act(event) for event in story.events if event_key(event) == act))
+        right = tuple(dict.fromkeys(act_value(event) for event in story.events if event_key(event) == act))
         return AnswerKey(type="action", values=right[:1], also=right[1:], about=about)
     acts = {event_key(event) for event in story.events} - {act, *told}
     same = tuple(sorted(other for other in acts if _words(other) == _words(act)))
@@ -361,7 +361,7 @@ def _seconds(question: Question, *about: str) -> AnswerKey:
     return AnswerKey(type="seconds", values=(question.key,), tolerance=off, about=about)
 
 
-def told_act(event: StoryEvent) -> str:
+def act_value(event: StoryEvent) -> str:
     """An event as an act of a key; words that are said count by what they do."""
     act = event_key(event)
     return act if event.speech_act is None else "|".join([event.speech_act, *act.split("|")[1:]])
@@ -369,8 +369,8 @@ def told_act(event: StoryEvent) -> str:
 
 def _told(question: Question, story: Story, event: StoryEvent) -> AnswerKey:
     """The key of an event that an answer tells; no event with the same act is among the wrong ones."""
-    right, asked = told_act(event), told_act(_known(question, story))
-    others = {told_act(other) for other in story.events if other.action not in ("walk", "stand", "turnTo")}
+    right, asked = act_value(event), act_value(_known(question, story))
+    others = {act_value(other) for other in story.events if other.action not in ("walk", "stand", "turnTo")}
     same = tuple(sorted(other for other in others - {right} if _words(other) == _words(right)))
     return AnswerKey(
         type="action", values=(right,), also=same, among=_others(others, right, asked, *same), about=(asked,)
@@ -510,7 +510,7 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
         ("meanwhile effect_of", lambda q, s: _told(q, s, q.evidence[1])),
         ("feels_after feels_end", lambda q, s: _word("feeling", q, FEELING_WORDS.values(), FEELING_WORDS[q.key])),
         ("common_sense", lambda q, s: _of("yes_no", q)),
-        ("would_happen", lambda q, s: _of("yes_no", q, told_act(_known(q, s, "other")))),
+        ("would_happen", lambda q, s: _of("yes_no", q, act_value(_known(q, s, "other")))),
         ("why_feels why_says towards cause_of why_act", lambda q, s: _told(q, s, _answering(q))),
         ("says_what says_here says_back", _spoken),
         ("reply", lambda q, s: _word("reply", q, ("accept", "refuse"), q.key)),

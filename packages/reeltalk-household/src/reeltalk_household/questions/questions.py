@@ -23,7 +23,7 @@ from reeltalk_household.questions.causes import (
 from reeltalk_household.questions.question import (
     DISTRACTORS,
     GRABS,
-    LASTING,
+    LONG_ACTS,
     PLACINGS,
     ROOM_NAMES,
     STATE_WORDS,
@@ -58,7 +58,7 @@ from reeltalk_household.questions.together import (
 
 
 def acts_done(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If an act happens; half of the questions are about acts that do not."""
+    """Whether an act happens; half of the questions are about acts that do not."""
     done = {event.signature for event in story.events}
     asked = [event for event in distinct_events(story) if event.action not in ("walk", "stand", "turnTo")]
     for event in asked:
@@ -124,11 +124,11 @@ def can_be_done_to(action: str, name: str) -> bool:
     """True if an act can be done to an object."""
     kind = class_of(name)
     if action == "grab":
-        return kind in CARRIED
+        return kind in CARRIED_CLASSES
     return kind in _FITTING.get(action, ())
 
 
-CARRIED: Final = frozenset(
+CARRIED_CLASSES: Final = frozenset(
     "milk juice wine waterglass wineglass mug plate dishbowl apple cupcake breadslice salmon carrot cereal "
     "cutleryknife washingsponge book magazine remotecontrol cellphone notes pillow clothesshirt clothespile "
     "slippers dumbbell towel toothbrush toothpaste barsoap facecream wateringcan cookie sandwich cake teddybear ball "
@@ -225,7 +225,7 @@ def order_of_acts(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def postures(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If the person stands, sits or lies during an act."""
+    """Whether the person stands, sits or lies during an act."""
     if story.events[0].from_room is None:
         # Released activities are joined from separate videos: nothing says how the person begins each.
         return
@@ -424,7 +424,7 @@ def uses(story: Story, draw: random.Random) -> Iterator[Question]:
         )
 
 
-ABSENT: Final = (
+ABSENT_THINGS: Final = (
     "guitar",
     "umbrella",
     "hammer",
@@ -488,7 +488,7 @@ def rooms_asked(story: Story, draw: random.Random) -> Iterator[Question]:
 def looks_of_the_person(story: Story, draw: random.Random) -> Iterator[Question]:
     """Colours of clothes and hair."""
     own = story.attributes.get(story.agent, ())
-    looks = {part: colour for part in PARTS if (colour := attribute_of(own, part)) is not None}
+    looks = {part: colour for part in LOOKS if (colour := attribute_of(own, part)) is not None}
     for part, colour in sorted(looks.items()):
         plural = part == "trousers"
         word_ = hair_colour(colour) if part == "hair" else colour
@@ -509,12 +509,12 @@ def looks_of_the_person(story: Story, draw: random.Random) -> Iterator[Question]
         )
 
 
-PARTS: Final = ("hair", "shirt", "trousers")
+LOOKS: Final = ("hair", "shirt", "trousers")
 
 
 def people_counted(story: Story, draw: random.Random) -> Iterator[Question]:
     """How many people there are, if the graphs tell what they look like."""
-    if not any(attribute_of(story.attributes.get(person, ()), part) for person in story.people for part in PARTS):
+    if not any(attribute_of(story.attributes.get(person, ()), part) for person in story.people for part in LOOKS):
         return
     n = len(story.people)
     yield Question(
@@ -551,7 +551,7 @@ def lengths_of_acts(story: Story, draw: random.Random) -> Iterator[Question]:
         return
     seen = set()
     for event in story.events:
-        if event.action not in LASTING or event.signature in seen:
+        if event.action not in LONG_ACTS or event.signature in seen:
             continue
         seen.add(event.signature)
         same = tuple(other for other in story.events if other.signature == event.signature)
@@ -582,7 +582,7 @@ def refusals(story: Story, draw: random.Random) -> Iterator[Question]:
     """Questions without an answer in the graphs: absent things, opinions, the identity of the person."""
     handled = {class_of(name) for graph in story.graphs for name in graph.main_objects | graph.target_objects}
     # They fit the scene: people carry such things in other videos.
-    absent = sorted(name for name in CARRIED - handled if not phrases.is_plural(name))
+    absent = sorted(name for name in CARRIED_CLASSES - handled if not phrases.is_plural(name))
     for name in draw.sample(absent, min(MOST_ABSENT, len(absent))):
         yield Question(
             kind="never_handled",
@@ -591,7 +591,7 @@ def refusals(story: Story, draw: random.Random) -> Iterator[Question]:
             params={"class": name},
             slots=object_slots(name, story) | {"absent": plain_name(name)},
         )
-    lasting = [event for event in distinct_events(story) if event.action in LASTING | {"drink", "jump", "squat"}]
+    lasting = [event for event in distinct_events(story) if event.action in LONG_ACTS | {"drink", "jump", "squat"}]
     for event in draw.sample(lasting, min(2, len(lasting))):
         yield Question(
             kind="opinion",

@@ -1,7 +1,7 @@
 """Streams with standing requests that are added, changed and cancelled, and with questions in between.
 
 The words come at times at which nothing that they are about happens. After a change or a cancellation at least one
-event follows that was to be told before and is not any more. Two messages are never due at once.
+event follows that would have been announced before and is not any more. Two messages are never due at once.
 """
 
 import random
@@ -13,7 +13,7 @@ from typing import Final
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.stream import RequestAct, UserRequest
 from reeltalk_build.graph.story import Story, StoryEvent
-from reeltalk_household.questions.changing import Asking, Timeline, askings, draw_stretch, lasting, request_of
+from reeltalk_household.questions.changing import Asking, Timeline, askings, colour_askings, draw_stretch, request_of
 from reeltalk_household.questions.proactive_forms import say
 from reeltalk_household.questions.watching import LATEST_S, Watch, moments_of, takes_effect_s, watches
 
@@ -28,7 +28,7 @@ MOST_QUESTIONS: Final = 3
 PATTERNS: Final = ("only", "instead", "added", "ended")
 """`only`: one person's events from some time on. `instead`: other events from some time on. `added`: other events too.
 `ended`: one request that is cancelled."""
-PREFERRED: Final = (*PATTERNS, "only", "instead", "only", "instead", "added")
+PATTERNS_TRIED: Final = (*PATTERNS, "only", "instead", "only", "instead", "added")
 """Patterns as often as they are tried first: those with changes need more luck with the events."""
 
 
@@ -55,7 +55,7 @@ def standing_requests(
     known = list(watches(timeline.story))
     if not known:
         return None
-    for pattern in dict.fromkeys(draw.sample(PREFERRED, len(PREFERRED))):
+    for pattern in dict.fromkeys(draw.sample(PATTERNS_TRIED, len(PATTERNS_TRIED))):
         for _ in range(TRIES):
             steps = _draw_steps(timeline, known, pattern, draw)
             if steps and _are_sound(steps, timeline):
@@ -190,7 +190,7 @@ def _questions(
     """Questions about other things, at times at which no message is due."""
     taken = [_widened(moment.interval) for request in requests for moment in (*request.moments, *request.quiet)]
     taken += [Interval(start_s=max(0.0, request.at_s - 1), end_s=request.at_s + 1) for request in requests]
-    pool = _by_kind([*askings(timeline), *lasting(timeline)])
+    pool = _by_kind([*askings(timeline), *colour_askings(timeline)])
     for _ in range(draw.randint(1, MOST_QUESTIONS)):
         for _ in range(TRIES // 4):
             if not pool:

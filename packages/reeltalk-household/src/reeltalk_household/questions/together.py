@@ -25,16 +25,16 @@ from reeltalk_household.questions.question import (
     only_object,
     other_objects,
     person_slots,
-    told_clause,
+    present_clause,
 )
 
 FEELING_OF: Final = {"smile": "HAPPY", "frown": "SAD", "scowl": "ANGRY", "gasp": "SURPRISED", "calm": "CALM"}
 """The feeling that an action shows."""
-QUIET: Final = frozenset({"walk", "stand", "turnTo", "wait", "say"}) | FEELING_OF.keys()
+UNASKED_ACTIONS: Final = frozenset({"walk", "stand", "turnTo", "wait", "say"}) | FEELING_OF.keys()
 """Actions about which it is not asked who does them."""
 SOCIAL: Final = ("hug", "comfort", "wave", "give", "show", "clap", "throw")
 """What one person does to another without words."""
-CROSSWISE: Final = {
+SHARED_ACTIONS: Final = {
     "grab": "pick something up",
     "sit": "sit down",
     "stand": "stand up",
@@ -80,7 +80,7 @@ def who_acts(story: Story, draw: random.Random) -> Iterator[Question]:
     """Who does what, and who takes a thing."""
     takes = Counter(event.main for event in story.events if event.action in GRABS)
     for event in _distinct(story, story.events):
-        if event.agent is None or event.action in QUIET:
+        if event.agent is None or event.action in UNASKED_ACTIONS:
             continue
         yield Question(
             kind="who_does",
@@ -157,7 +157,7 @@ def gifts(story: Story, draw: random.Random) -> Iterator[Question]:
 def at_the_same_time(story: Story, draw: random.Random) -> Iterator[Question]:
     """What one person does while another does something that lasts."""
     for event in _distinct(story, story.events):
-        if event.agent is None or event.interval is None or event.action in QUIET - {"say"}:
+        if event.agent is None or event.interval is None or event.action in UNASKED_ACTIONS - {"say"}:
             continue
         for person in story.people:
             beside = [e for e in story.of(person).events if e.part == event.part and overlap_s(e, event) > 0]
@@ -195,7 +195,7 @@ def overlap_s(one: StoryEvent, other: StoryEvent) -> float:
 def whereabouts(story: Story, draw: random.Random) -> Iterator[Question]:
     """Who is in a room at a moment, and who has a thing at the end."""
     for event in _distinct(story, story.events):
-        if event.agent is None or event.action in QUIET or event.from_room is None:
+        if event.agent is None or event.action in UNASKED_ACTIONS or event.from_room is None:
             continue
         graph, room = story.graphs[event.part], event.from_room
         rooms = {person: graph.room_at(person, event.index) for person in story.people}
@@ -241,13 +241,13 @@ def comparisons(story: Story, draw: random.Random) -> Iterator[Question]:
     """Who does something first or last."""
     by_action: dict[str, list[StoryEvent]] = defaultdict(list)
     for event in story.events:
-        if event.agent is not None and event.action in CROSSWISE:
+        if event.agent is not None and event.action in SHARED_ACTIONS:
             by_action[event.action].append(event)
     for action, events in sorted(by_action.items()):
         agents = {event.agent for event in events}
         if len(agents) < 2:
             continue
-        words = {"act": CROSSWISE[action]}
+        words = {"act": SHARED_ACTIONS[action]}
         for kind, found in (("who_first", events[0]), ("who_last", events[-1])):
             rivals = [event for event in events if event.agent != found.agent]
             nearest = rivals[0] if kind == "who_first" else rivals[-1]
@@ -283,8 +283,8 @@ def feelings(story: Story, draw: random.Random) -> Iterator[Question]:
         if cause is None:
             continue
         others = tuple(other for other in FEELING_WORDS.values() if other != word)
-        why = told_clause(cause, story, about=person)
-        slots = {"cause": told_clause(cause, story), "feeling": word, "why": why}
+        why = present_clause(cause, story, about=person)
+        slots = {"cause": present_clause(cause, story), "feeling": word, "why": why}
         base = Question(
             kind="feels_after",
             key=feeling,
@@ -411,7 +411,7 @@ def _why_said(event: StoryEvent, base: Question, words: dict[str, str], story: S
     cause = _cause(event, story)
     if cause is None or event.speech_act in ("accept", "refuse", "greet"):
         return
-    why = told_clause(cause, story, about=event.agent)
+    why = present_clause(cause, story, about=event.agent)
     made = replace(
         base,
         kind="why_says",
@@ -441,7 +441,7 @@ def _reply(event: StoryEvent, base: Question, words: dict[str, str], story: Stor
         slots=words
         | _other(event.agent or "", story)
         | {"called": called, "reply": forms[event.speech_act], "option": forms[event.speech_act]}
-        | {"told": told_clause(cause, story)},
+        | {"told": present_clause(cause, story)},
         evidence=(cause, event),
         distractors=(forms[wrong],),
     )
@@ -491,7 +491,7 @@ _WHOM: Final = {"hug": "hug", "comfort": "comfort", "wave": "wave to", "clap": "
 
 
 def lights(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If it is day or evening in the video."""
+    """Whether it is day or evening in the video."""
     light = story.lights[0]
     if light is None or set(story.lights) != {light}:
         return

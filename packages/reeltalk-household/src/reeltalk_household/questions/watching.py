@@ -1,4 +1,4 @@
-"""Events that a user may want to be told of, when they can be told, and in which words."""
+"""Events that a user may ask to hear about, when they are known, and words for them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from reeltalk_build.graph.naming import SOMEBODY
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.question import act_phrase, called_thing, person_slots
 
-PASSING: Final = frozenset({"walk", "run", "stand", "turnTo"})
+PASSING_ACTIONS: Final = frozenset({"walk", "run", "stand", "turnTo"})
 """Actions on the way to others; only narration tells them."""
 LATEST_S: Final = 2.0
 """Seconds after an event's end in which a message still helps; StreamingBench's tolerance."""
@@ -91,7 +91,7 @@ def moments_of(events: Iterable[StoryEvent], story: Story, until_s: float) -> tu
     return tuple(sorted(found, key=lambda moment: (moment.interval.start_s, moment.interval.end_s)))
 
 
-WATCHED: Final = {
+WATCHED_EVENTS: Final = {
     "open": ({"open", "unwrap"}, "open something", "opens something", "opening something"),
     "close": ({"close"}, "close something", "closes something", "closing something"),
     "grab": ({"grab"}, "pick something up", "picks something up", "picking something up"),
@@ -123,12 +123,12 @@ WATCHED: Final = {
     ),
 }  # fmt: skip
 """What one may watch for: actions, and words as base form, third person and gerund. Nobody does what just happens."""
-DOUBTFUL: Final = {
+DOUBTFUL_ACTIONS: Final = {
     "grab": {"answer"}, "put": {"drop", "throw"}, "give": {"throw", "show"}, "sit": {"fallsit"}, "stand": {"wakeUp"},
     "say": {"answer"}, "clean": {"soak"}, "affection": {"greet", "comfort"}, "consume": {"squeeze"},
 }  # fmt: skip
 """Actions and speech acts of which one can argue whether they count. Where they occur, that is not watched for."""
-NOT_HANDLING: Final = PASSING | {"say", "lookAt", "watch", "wait"}
+IDLE_ACTIONS: Final = PASSING_ACTIONS | {"say", "lookAt", "watch", "wait"}
 """Actions that do nothing with the thing that they are about."""
 
 
@@ -137,7 +137,7 @@ class Watch:
     """A kind of event to watch for."""
 
     what: str
-    """A key of `WATCHED`, `enter` or `handle`."""
+    """A key of `WATCHED_EVENTS`, `enter` or `handle`."""
     actions: frozenset[str]
     words: tuple[str, str, str]
     """The act as base form, third person and gerund."""
@@ -147,7 +147,7 @@ class Watch:
     """Only with this thing as main object, or the room that is entered."""
 
     def fits(self, event: StoryEvent) -> bool:
-        """True if an event is one to tell of."""
+        """True if an event counts for this watch."""
         if self.agent is not None and event.agent != self.agent:
             return False
         if self.what == "happen":
@@ -156,15 +156,15 @@ class Watch:
             return event.to_room == self.thing and event.to_room != event.from_room and event.agent is not None
         if event.agent is None or (self.thing is not None and event.main != self.thing):
             return False
-        return event.action in self.actions or (self.what == "handle" and event.action not in NOT_HANDLING)
+        return event.action in self.actions or (self.what == "handle" and event.action not in IDLE_ACTIONS)
 
     def events(self, story: Story) -> list[StoryEvent]:
-        """The events to tell of, in the order of time."""
+        """The events of a story that count, in the order of time."""
         fitting = (event for event in story.events if self.fits(event))
         return sorted(fitting, key=lambda event: (takes_effect_s(event), event.order))
 
-    def can_be_told(self, story: Story) -> bool:
-        """True if each of its events can be told when it is shown."""
+    def is_tellable(self, story: Story) -> bool:
+        """True if each of its events is known when it is shown."""
         return all(is_short(event, story) for event in self.events(story))
 
     def of(self, person: str | None) -> "Watch":
@@ -191,14 +191,14 @@ class Watch:
 def watches(story: Story) -> Iterator[Watch]:
     """All that can be watched for in a story and happens at least twice."""
     for watch in _watches(story):
-        if len(watch.events(story)) > 1 and watch.can_be_told(story):
+        if len(watch.events(story)) > 1 and watch.is_tellable(story):
             yield watch
 
 
 def _watches(story: Story) -> Iterator[Watch]:
     acted = {name for event in story.events for name in (event.action, event.speech_act)}
-    for what, (actions, *words) in WATCHED.items():
-        if acted & DOUBTFUL.get(what, set()):
+    for what, (actions, *words) in WATCHED_EVENTS.items():
+        if acted & DOUBTFUL_ACTIONS.get(what, set()):
             continue
         do, does, doing = words
         yield Watch(what, frozenset(actions), (do, does, doing))
@@ -215,7 +215,7 @@ def _watches(story: Story) -> Iterator[Watch]:
 
 
 def slots_of(event: StoryEvent, story: Story) -> Mapping[str, str]:
-    """Words for the slots of forms that tell of one event."""
+    """Words for the slots of forms about one event."""
     acts = {form: act_phrase(event, story, form) for form in phrases.FORMS}
     if event.agent is not None or event.main is None:
         return {**person_slots(event.agent or story.agent, story), **acts}

@@ -25,7 +25,7 @@ from reeltalk.schema.record import Json
 from reeltalk_build.graph.naming import SOMEBODY
 from reeltalk_build.graph.story import Story
 from reeltalk_household.questions.balancing import AnswerBalance
-from reeltalk_household.questions.question import ASKED_LIKE, Question, answer_key, story_of
+from reeltalk_household.questions.question import FORMS_LIKE, Question, answer_key, story_of
 from reeltalk_household.questions.questions import questions
 
 SUBJECT: Final = "subject"
@@ -42,9 +42,9 @@ GIVEN_AWAY: Final = {"never_handled": 17.4}
 """Kinds that dialogues leave out, since a learner of the text finds their answers, with what it gains over the constant
 answer in points: of the questions about absent things (530 turns, 274 videos; 95 % interval 11.7 to 22.9). Dialogues of
 answer refusal ask for what does not happen in another way."""
-FROM: Final = frozenset({"where_from", "could_take", "would_place"})
+REVEALING_KINDS: Final = frozenset({"where_from", "could_take", "would_place"})
 """Kinds of which one answer mostly tells the others, if they are about the same thing."""
-NEIGHBOURS: Final = frozenset({"next_action", "previous_action"})
+NEIGHBOUR_KINDS: Final = frozenset({"next_action", "previous_action"})
 """Kinds whose answer is an act. It is not asked for after a question that speaks of the act."""
 MOST_OF_A_KIND: Final = 2
 """Most questions of one kind in a dialogue."""
@@ -113,8 +113,8 @@ def _read(path: Path) -> dict[str, Form]:
 
 def forms_of(kind: str, split: str, *, ref: bool) -> tuple[SurfaceForm, ...]:
     """The surface forms that a split may use."""
-    if kind in ASKED_LIKE:
-        return tuple(form for other in ASKED_LIKE[kind] for form in forms_of(other, split, ref=ref)) if not ref else ()
+    if kind in FORMS_LIKE:
+        return tuple(form for other in FORMS_LIKE[kind] for form in forms_of(other, split, ref=ref)) if not ref else ()
     form = form_of(kind)
     cores, more = (form.ref, form.more_ref) if ref else (form.forms, form.more)
     return surface_forms(kind, "ref" if ref else "forms", cores, more, split)
@@ -143,7 +143,7 @@ class WordedQuestion:
 
     @property
     def refers_to(self) -> str | None:
-        """The person whom its *he* or *she* means, if only the turn before tells."""
+        """The person whom its *he* or *she* means, if only the turn before shows it."""
         return self.question.subject if self.rests and not self.anchored else None
 
 
@@ -159,7 +159,7 @@ def write_dialogue(
     turns: int = 10,
     asked_at_s: float | None = None,
     balance: AnswerBalance | None = None,
-    is_told: IsTold | None = None,
+    is_answered: IsTold | None = None,
 ) -> tuple[list[Turn], list[WordedQuestion]]:
     """Write one dialogue about a scenario.
 
@@ -170,7 +170,7 @@ def write_dialogue(
         turns: Number of turns; fewer if the story does not give as many.
         asked_at_s: Time of the questions in seconds; the end of the video by default.
         balance: The answers chosen so far; those of this dialogue are counted.
-        is_told: Leaves out a turn that its own words or the turns before it answer; all turns stay by default.
+        is_answered: Leaves out a turn that its own words or the turns before it answer; all turns stay by default.
 
     Returns:
         The turns, and the worded question behind each.
@@ -188,9 +188,9 @@ def write_dialogue(
     spoken_of: set[tuple[int, int]] = set()
     while len(chosen) < turns:
         last = chosen[-1].question if chosen else None
-        open_ = [q for q in pool if (q.kind, identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
+        open_ = [q for q in pool if (q.kind, question_identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
         open_ = [q for q in open_ if _told_together(q) not in told_together]
-        open_ = [q for q in open_ if q.kind not in NEIGHBOURS or _act(q) not in spoken_of]
+        open_ = [q for q in open_ if q.kind not in NEIGHBOUR_KINDS or _act(q) not in spoken_of]
         if balance is not None:
             before = [asked.question for asked in chosen]
             open_ = [q for q in open_ if balance.suits(q, before, split)]
@@ -208,14 +208,14 @@ def write_dialogue(
             form_of(q.kind).weight * wanted.get(id(q), 1.0) / (1 + kinds[q.kind]) / many[q.kind] for q in options
         ]
         question = draw.choices(options, weights)[0]
-        used.add((question.kind, identity(question)))
+        used.add((question.kind, question_identity(question)))
         asked = word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last)
         so_far = " ".join((*(text for pair in said for text in pair), asked.text))
         if balance is not None and not balance.suits_person(question, story, so_far, split):
             continue
-        if is_told is not None:
+        if is_answered is not None:
             turn = turn_of(asked, story, random.Random(f"told {seed}"))
-            if is_told(turn, said):
+            if is_answered(turn, said):
                 continue
         kinds[question.kind] += 1
         if (together := _told_together(question)) is not None:
@@ -238,10 +238,10 @@ def _act(question: Question) -> tuple[int, int] | None:
 
 def _told_together(question: Question) -> tuple[frozenset[str], str | int] | None:
     """Kinds and the thing of a question of which one answer mostly tells the others."""
-    return (FROM, question.params["object"]) if question.kind in FROM else None
+    return (REVEALING_KINDS, question.params["object"]) if question.kind in REVEALING_KINDS else None
 
 
-def identity(question: Question) -> str:
+def question_identity(question: Question) -> str:
     """An identifier that is unique among the questions of its kind."""
     return repr(sorted(question.params.items()))
 
@@ -273,7 +273,6 @@ def word_question(
     """Put a question and its answer into words.
 
     Args:
-        question: The question.
         split: The split whose surface forms are used.
         draw: Chooses among them.
         first: True in the first turn of a dialogue, so that the person is named.
@@ -359,9 +358,9 @@ def names_person(template: str) -> bool:
     return any(slot.lower() in _PERSON for slot in re.findall(r"\{(\w+)\}", template))
 
 
-def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_at_s: float | None = None) -> Turn:
+def turn_of(worded: WordedQuestion, story: Story, draw: random.Random, *, asked_at_s: float | None = None) -> Turn:
     """A question as a turn of a benchmark."""
-    question, story = asked.question, story_of(asked.question, story)
+    question, story = worded.question, story_of(worded.question, story)
     shown = [event.interval for event in question.evidence if event.interval is not None]
     if not question.evidence and question.answer_type != "refusal" and story.interval is not None:
         shown = [story.interval]
@@ -373,22 +372,22 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
         options, correct = tuple(shuffled), shuffled.index(right)
     extra: dict[str, Json] = {
         "kind": question.kind,
-        "form": asked.form,
+        "form": worded.form,
         "answer_type": question.answer_type,
         "answer_key": question.key,
         "params": dict(question.params),
-        REFERS_TO: asked.refers_to if not asked.anchored else name_in(question.anchor, story),
-        SPEAKS_OF: spoken_of(question, story),
+        REFERS_TO: worded.refers_to if not worded.anchored else name_in(question.anchor, story),
+        SPEAKS_OF: names_spoken_of(question, story),
         SUBJECT: question.subject,
     }
     return Turn(
-        question=asked.text,
-        references=(asked.answer,),
+        question=worded.text,
+        references=(worded.answer,),
         asked_at_s=asked_at_s,
         evidence=union(shown),
         options=options,
         correct_option=correct,
-        labels=question_labels(question, asked.template, rests=asked.rests),
+        labels=question_labels(question, worded.template, rests=worded.rests),
         key=answer_key(question, story),
         extra=extra,
     )
@@ -397,7 +396,7 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
 _OF_CAUSES: Final = frozenset({"why_feels", "why_act", "why_says", "cause_of", "effect_of", "makes_feel"})
 
 
-def spoken_of(question: Question, story: Story) -> list[str]:
+def names_spoken_of(question: Question, story: Story) -> list[str]:
     """Names of what a question and its answer speak of: a thing, the act that shows the answer, a person, a place."""
     event = question.focus_event
     if event is None and len(question.evidence) == 1:
@@ -434,7 +433,7 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
 
 def _asked_like(kind: str, template: str) -> str:
     """The kind whose form a question has."""
-    cores = {other: {form.core for form in all_forms(other)} for other in ASKED_LIKE.get(kind, ())}
+    cores = {other: {form.core for form in all_forms(other)} for other in FORMS_LIKE.get(kind, ())}
     return next((other for other, own in cores.items() if template in own), kind)
 
 

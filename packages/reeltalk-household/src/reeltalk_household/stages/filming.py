@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from reeltalk.parallel import Executor, open_executor
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, ignore_progress
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.store.benchmark import Benchmark
 from reeltalk_household.world.film import film as film_scenarios
@@ -15,7 +15,7 @@ def film(
     into: Path | str,
     settings: FilmSettings | None = None,
     executor: Executor | None = None,
-    progress: Progress = unseen,
+    progress: Progress = ignore_progress,
 ) -> StageReport:
     """Film scenarios of a household. Writes videos, clips, graphs, template summaries, and splits by house.
 

@@ -1,7 +1,7 @@
 """Exports reeltalk-mini as two ONNX graphs with weights of 8 bits, which run without torch.
 
 Matrices are rounded to 8 bits for each output channel and converted back to floats before they are used; nothing else
-is rounded. `rounded` does the same to the torch network, so that both give the same answers. Batch normalisation is
+is rounded. `round_weights` does so to the torch network, so that both give the same answers. Batch normalisation is
 folded into the convolutions before that.
 
 `compare_exported` asks both networks the same questions. The torch network reads each sequence from its beginning, in
@@ -82,7 +82,7 @@ class Vision(nn.Module):
         return tokens, letters, seen.looks.sigmoid(), (seen.people >= 0).float()
 
 
-class Reading(nn.Module):
+class DecoderGraph(nn.Module):
     """The exported graph of the decoder, which continues from a memory."""
 
     def __init__(self, model: Mini) -> None:
@@ -112,7 +112,7 @@ class Reading(nn.Module):
         return logits[0, -1], ready[0, -1:], keys, values
 
 
-def rounded(model: Mini) -> Mini:
+def round_weights(model: Mini) -> Mini:
     """A copy whose matrices have the values of the exported graphs."""
     out: Mini = copy.deepcopy(model).float()
     out.eval()
@@ -151,7 +151,7 @@ def export_mini(model: Mini, tokenizer: Path, folder: Path, *, overwrite: bool =
     """
     if not tokenizer.is_file():
         raise InputError("no such file", file=tokenizer, hint="train the words first")
-    shape, small = model.shape, rounded(model)
+    shape, small = model.shape, round_weights(model)
     _spell_out(small)
     frames = torch.zeros(2, 2, shape.height_px, shape.width_px, 3, dtype=torch.uint8)
     vision = _graph(
@@ -164,7 +164,7 @@ def export_mini(model: Mini, tokenizer: Path, folder: Path, *, overwrite: bool =
     past = torch.zeros(shape.layers, shape.heads, 5, shape.head_width)
     # No size is 1 here, because the exporter would take it for a constant.
     decoder = _graph(
-        Reading(small),
+        DecoderGraph(small),
         (torch.tensor([2, -1, 3]), torch.zeros(3, shape.width), torch.tensor([0, PEOPLE[0], 0]), past, past),
         inputs=("ids", "seen", "marks", "past_k", "past_v"),
         outputs=("logits", "ready", "keys", "values"),
@@ -278,7 +278,7 @@ class Agreement:
     """The first questions with different answers."""
 
 
-def embedded(model: Mini, ids: Sequence[int], visual: Tensor) -> Tensor:
+def embed(model: Mini, ids: Sequence[int], visual: Tensor) -> Tensor:
     """Embeds a sequence as (1, T, D).
 
     Args:
@@ -300,7 +300,7 @@ def torch_answer(
     said: list[int] = []
     first: Tensor | None = None
     while len(said) < longest:
-        logits = model.decoder(embedded(model, [*ids, *said], visual))[0][0, -1]
+        logits = model.decoder(embed(model, [*ids, *said], visual))[0][0, -1]
         first = logits if first is None else first
         word = words.likeliest(logits.numpy())
         if word == END:
@@ -318,10 +318,10 @@ def compare_exported(
 ) -> Agreement:
     """Asks both networks the same questions, each after the frames up to its moment.
 
-    Who is who is told from what each network reads above heads and sees of looks.
+    People are recognised by the names and the looks that each network reads.
 
     Args:
-        model: The network with the exported values, as `rounded` returns it.
+        model: The network with the exported values, as `round_weights` returns it.
         exported: The exported network, with a memory that keeps everything.
         videos: For each video its frames (N, H, W, 3) in the network's size, their times (N,), and questions with their
             moments in the order of time.

@@ -25,21 +25,21 @@ from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.documents import read_text
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
-from reeltalk.video.frames import FUNCTION, frame_pixels
+from reeltalk.video.frames import DECODE_FUNCTION, frame_pixels
 from reeltalk_build.graph.activity import ActivityGraph
 from reeltalk_build.graph.reading import read_activity
 from reeltalk_build.graph.story import Story, StoryEvent
-from reeltalk_household.mini.mini_input import MiniShape, fitted
+from reeltalk_household.mini.mini_input import MiniShape, fit_to_network
 
 MOST_PEOPLE: Final = 3
 """Most people of a frame."""
-OF_PERSON: Final = ("action", "main", "colour", "target", "support", "feeling", "held", "held_colour")
+PERSON_LABELS: Final = ("action", "main", "colour", "target", "support", "feeling", "held", "held_colour")
 """Labels of each person with one value per frame; index 0 means none."""
-OF_FRAME: Final = ("room", "light")
+FRAME_LABELS: Final = ("room", "light")
 """Labels of the frame with one value."""
-SEVERAL_OF_PERSON: Final = ("looks",)
+PERSON_LABEL_SETS: Final = ("looks",)
 """Labels of each person with several values."""
-SEVERAL_OF_FRAME: Final = ("visible", "coloured", "states")
+FRAME_LABEL_SETS: Final = ("visible", "coloured", "states")
 """Labels of the frame with several values."""
 DECODED_AT_ONCE: Final = 48
 """Frames of one call of the decoder."""
@@ -50,7 +50,7 @@ Corners = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class SeenPerson:
-    """What is to be seen of a person in a frame, in words."""
+    """Facts about a person in a frame, as words."""
 
     action: str | None = None
     main: str | None = None
@@ -98,9 +98,9 @@ class SeenThing:
     """Its states, such as `open`."""
 
 
-OF_THING: Final = ("kind", "tint")
+THING_LABELS: Final = ("kind", "tint")
 """Labels of each thing with one value; index 0 means none."""
-SEVERAL_OF_THING: Final = ("state",)
+THING_LABEL_SETS: Final = ("state",)
 """Labels of each thing with several values."""
 
 
@@ -109,7 +109,7 @@ class Seconds:
     """The labels of a frame, in words."""
 
     people: tuple[SeenPerson, ...] = ()
-    """Those in the picture, by the middle of their boxes from left to right. Whoever has no box stands for nobody."""
+    """Those in the picture, by the middle of their boxes from left to right. A person without a box is left out."""
     things: tuple[SeenThing, ...] = ()
     """All things and people in the picture, the smallest first."""
     room: str | None = None
@@ -274,12 +274,12 @@ def _decoded(
     )
     found: dict[VideoId, dict[int, NDArray[np.uint8]]] = {}
     wanted = Counter(video.id for video, _ in parts)
-    for place, outcome in executor.map(FUNCTION, calls):
+    for place, outcome in executor.map(DECODE_FUNCTION, calls):
         video = parts[place][0]
         if isinstance(outcome, Failure):
             raise BenchmarkError(f"the video '{video.id}' cannot be decoded: {outcome}")
         own = found.setdefault(video.id, {})
-        own[place] = np.stack([fitted(picture, shape) for picture in frame_pixels(outcome)])
+        own[place] = np.stack([fit_to_network(picture, shape) for picture in frame_pixels(outcome)])
         if len(own) == wanted[video.id]:
             yield video, np.concatenate([own[at] for at in sorted(own)])
             del found[video.id]
@@ -332,8 +332,8 @@ def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, C
         now = {event.agent: event for event in story.events if event.interval is not None
                and event.part == part and event.agent is not None and no_later(event.interval.start_s, time_s)
                and not no_later(event.interval.end_s, time_s)}  # fmt: skip
-        people = sorted((middle_of(box), name) for name, box in there.items() if class_of(name) == PERSON)
-        things = sorted(name for name in there if class_of(name) != PERSON)
+        people = sorted((middle_of(box), name) for name, box in there.items() if class_of(name) == PERSON_CLASS)
+        things = sorted(name for name in there if class_of(name) != PERSON_CLASS)
         rooms = Counter(filter(None, (graph.room_at(name, situation) for name in there)))
         states = {f"{class_of(name)} {state}" for name in things for state in _states(graph, name, situation)}
         found.append(
@@ -360,7 +360,7 @@ def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, C
 
 TAG_S: Final = 2.5
 """How long a film shows a name after somebody has come into the picture."""
-MOVED: Final = 0.01
+CUT_MOTION: Final = 0.01
 """A camera cuts where things move by more than this share of the picture at once."""
 
 
@@ -373,7 +373,7 @@ def _tagged(times: Sequence[float], boxes: Sequence[Mapping[str, Corners]]) -> l
     for time_s, there in zip(times, boxes, strict=True):
         if _cut(before, there):
             came = {}
-        people = [name for name in there if class_of(name) == PERSON]
+        people = [name for name in there if class_of(name) == PERSON_CLASS]
         came = {name: came.get(name, (before_s, time_s)) for name in people}
         shown: dict[str, bool | None] = {}
         for name, (first_s, last_s) in came.items():
@@ -386,14 +386,14 @@ def _tagged(times: Sequence[float], boxes: Sequence[Mapping[str, Corners]]) -> l
 
 def _cut(before: Mapping[str, Corners], after: Mapping[str, Corners]) -> bool:
     """True if the camera shows another view."""
-    both = [name for name in before if name in after and class_of(name) != PERSON]
+    both = [name for name in before if name in after and class_of(name) != PERSON_CLASS]
     if not both:
         return True
     moved = [max(abs(a - b) for a, b in zip(before[name], after[name], strict=True)) for name in both]
-    return float(np.median(moved)) > MOVED
+    return float(np.median(moved)) > CUT_MOTION
 
 
-PERSON: Final = "character"
+PERSON_CLASS: Final = "character"
 STATES: Final = frozenset(
     {"OPEN", "CLOSED", "ON", "OFF", "DIRTY", "BROKEN", "HOT", "WET", "FULL", "EMPTY", "BOILING", "RINGING", "SPILLED"}
 )
@@ -474,14 +474,14 @@ class LabelWords:
     @classmethod
     def of(cls, videos: Sequence[FilmedVideo]) -> "LabelWords":
         """All values that occur in some videos."""
-        names = (*OF_FRAME, *SEVERAL_OF_FRAME, *OF_PERSON, *SEVERAL_OF_PERSON, *OF_THING, *SEVERAL_OF_THING)
+        names = (*FRAME_LABELS, *FRAME_LABEL_SETS, *PERSON_LABELS, *PERSON_LABEL_SETS, *THING_LABELS, *THING_LABEL_SETS)
         found: dict[str, set[str]] = {name: set() for name in names}
         for video in videos:
             for second in video.labels:
                 for shown, single, several in (
-                    (second, OF_FRAME, SEVERAL_OF_FRAME),
-                    *((person, OF_PERSON, SEVERAL_OF_PERSON) for person in second.people),
-                    *((thing, OF_THING, SEVERAL_OF_THING) for thing in second.things),
+                    (second, FRAME_LABELS, FRAME_LABEL_SETS),
+                    *((person, PERSON_LABELS, PERSON_LABEL_SETS) for person in second.people),
+                    *((thing, THING_LABELS, THING_LABEL_SETS) for thing in second.things),
                 ):
                     for name in single:
                         if (value := getattr(shown, name)) is not None:
@@ -502,25 +502,25 @@ class LabelWords:
         numbers: dict[str, NDArray[np.int64] | NDArray[np.float32]] = {
             "present": np.array([[person is not nobody for person in people] for people in shown], np.float32)
         }
-        for name in OF_FRAME:
+        for name in FRAME_LABELS:
             numbers[name] = np.array([self._index(name, second) for second in video.labels], np.int64)
-        for name in OF_PERSON:
+        for name in PERSON_LABELS:
             numbers[name] = np.array(
                 [[-1 if person is nobody else self._index(name, person) for person in people] for people in shown],
                 np.int64,
             )
-        for name in SEVERAL_OF_FRAME:
+        for name in FRAME_LABEL_SETS:
             numbers[name] = np.stack([self._marks(name, second) for second in video.labels])
-        for name in SEVERAL_OF_PERSON:
+        for name in PERSON_LABEL_SETS:
             numbers[name] = np.stack([np.stack([self._marks(name, person) for person in people]) for people in shown])
         return numbers
 
     def of_things(self, things: Sequence[SeenThing]) -> dict[str, NDArray[np.int64] | NDArray[np.float32]]:
         """Labels of things as numbers: indices (things,), and 0 and 1 (things, W) for several values."""
         numbers: dict[str, NDArray[np.int64] | NDArray[np.float32]] = {
-            name: np.array([self._index(name, thing) for thing in things], np.int64) for name in OF_THING
+            name: np.array([self._index(name, thing) for thing in things], np.int64) for name in THING_LABELS
         }
-        for name in SEVERAL_OF_THING:
+        for name in THING_LABEL_SETS:
             rows = [self._marks(name, thing) for thing in things]
             numbers[name] = np.array(rows, np.float32).reshape(len(things), len(self.words[name]))
         return numbers

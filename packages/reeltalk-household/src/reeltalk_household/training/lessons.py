@@ -155,7 +155,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class TokenWords:
-    """What is known of a visual token in words."""
+    """The facts about the frame of a visual token, as words."""
 
     numbers: tuple[int, ...] = ()
     """Words for what it shows."""
@@ -171,7 +171,6 @@ def batch_of(
     """Puts sequences into one batch.
 
     Args:
-        sequences: The sequences.
         features: (frames, K, V) visual tokens of each sequence's video.
         names: What is known of each visual token of each frame of each sequence's video.
     """
@@ -227,24 +226,24 @@ def _evidence(sequences: Sequence[Interleaved], longest: int) -> tuple[NDArray[n
 
 
 SPLIT: Final = "train"
-TOLD: Final = 0.85
+STATED_SHARE: Final = 0.85
 """Share of lessons that state their instruction to look out for something. In the others, silence is right."""
-SHARES: Final = {"dialogue": 0.45, "part": 0.1, "clips": 0.2, "watch": 0.25}
+LESSON_SHARES: Final = {"dialogue": 0.45, "part": 0.1, "clips": 0.2, "watch": 0.25}
 """Shares of the kinds of lessons: about the whole video, its beginning, one clip after another, and an instruction to
 look out for something."""
 TURNS: Final = 16
 CLIP_TURNS: Final = 5
 AFTERWARDS_S: Final = 0.5
 """An event may be visible until this long after its end."""
-NARRATIONS: Final = 0.5
+NARRATION_SHARE: Final = 0.5
 """Share of instructions that ask for everything that happens."""
 SEEN_S: Final = 0.5
 """A message is learned at the first frame this long after its moment begins. Before, nothing is to be seen."""
-HEARS: Final = 0.7
+SPEECH_SHARE: Final = 0.7
 """Share of lessons with what is said in the video. The others prepare for a benchmark that does not show it."""
-READ: Final = 0.95
+READ_NAME_SHARE: Final = 0.95
 """Share of the names of people that count as read."""
-FORGOTTEN: Final = 0.12
+HIDDEN_WORD_SHARE: Final = 0.12
 """Share of a question's words that are hidden while learning."""
 
 
@@ -280,7 +279,7 @@ class Lessons:
         draw = random.Random(f"lesson {self._seed} {number}")
         video = self.videos[order[turn]]
         count = len(video.clips)
-        kind = draw.choices(list(SHARES), list(SHARES.values()))[0]
+        kind = draw.choices(list(LESSON_SHARES), list(LESSON_SHARES.values()))[0]
         first, last = 0, draw.randint(1, count) if kind == "part" else count
         if number < self._short:
             first = draw.randrange(count)
@@ -302,7 +301,7 @@ class _Lesson:
         self.begin_s = _span(video, first)[0]
         self.unheard = [
             spoken for spoken in video.speech if not no_later(spoken.interval.end_s, self.begin_s)
-        ] if draw.random() < HEARS else []  # fmt: skip
+        ] if draw.random() < SPEECH_SHARE else []  # fmt: skip
 
     def about_all(self) -> Interleaved:
         for index in self._frames(self.first, self.last):
@@ -324,9 +323,9 @@ class _Lesson:
             until_s=_span(video, self.last - 1)[1],
         )  # fmt: skip
         # Half of the lessons tell everything that happens, the simplest way to learn the words for a frame.
-        tasks = [task for task in tasks if task.kind == "narrate"] if draw.random() < NARRATIONS else tasks
+        tasks = [task for task in tasks if task.kind == "narrate"] if draw.random() < NARRATION_SHARE else tasks
         frames = self._frames(self.first, self.last)
-        task = draw.choice(tasks) if tasks and draw.random() < TOLD else None
+        task = draw.choice(tasks) if tasks and draw.random() < STATED_SHARE else None
         requests = list(task.requests) if task else []
         waiting = list(task.moments) if task else []
         for index in frames:
@@ -373,7 +372,7 @@ class _Lesson:
             asked_at_s=_span(self.video, last - 1)[1],
         )[0]  # fmt: skip
         for turn in asked:
-            lost = [draw.random() < FORGOTTEN for _ in range(64)]
+            lost = [draw.random() < HIDDEN_WORD_SHARE for _ in range(64)]
             shown = [
                 index
                 for index, time_s in enumerate(times_s)
@@ -391,7 +390,7 @@ def _marks(video: FilmedVideo, draw: random.Random) -> dict[str, int]:
     """Marks for the people of a video in a random order. Some names are left out, as if they had not been read."""
     names = sorted({name for graph in video.graphs for name in graph.names.values()})
     marks = draw.sample(PEOPLE, len(PEOPLE))
-    return {name: mark for name, mark in zip(names, marks, strict=False) if draw.random() < READ}
+    return {name: mark for name, mark in zip(names, marks, strict=False) if draw.random() < READ_NAME_SHARE}
 
 
 def _span(video: FilmedVideo, clip: int) -> tuple[float, float]:

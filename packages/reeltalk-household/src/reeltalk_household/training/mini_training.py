@@ -42,9 +42,9 @@ from reeltalk_streaming.training.settings import MiniSettings
 
 DEV: Final = "dev"
 """The split on which the vision encoder is measured."""
-LEAST: Final = 3
+LEAST_OCCURRENCES: Final = 3
 """A word with fewer occurrences is split into pieces."""
-ENDINGS: Final = 0.15
+ENDING_SHARE: Final = 0.15
 """Share of the vocabulary for endings and other pieces; characters are extra."""
 LONGEST_PIECE: Final = 5
 
@@ -68,9 +68,9 @@ def train_words(texts: Iterable[str], size: int, path: Path) -> None:
     for word, count in counts.items():
         for start in range(max(1, len(word) - LONGEST_PIECE), len(word)):
             endings[f"##{word[start:]}"] += count
-    words = [word for word, count in _ranked(counts) if count >= LEAST]
+    words = [word for word, count in _ranked(counts) if count >= LEAST_OCCURRENCES]
     room = max(0, size - len(pieces))
-    known = dict.fromkeys([*pieces, *words[: room - int(room * ENDINGS)]])
+    known = dict.fromkeys([*pieces, *words[: room - int(room * ENDING_SHARE)]])
     rest = [ending for ending, _ in _ranked(endings) if ending not in known]
     known |= dict.fromkeys(rest[: max(0, size - len(known))])
     model = models.WordPiece({piece: number for number, piece in enumerate(known)}, unk_token=SPECIAL[UNKNOWN])

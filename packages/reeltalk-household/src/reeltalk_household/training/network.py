@@ -69,8 +69,8 @@ class FrameEncoder(nn.Module):
         g, w = shape.person_glimpses, shape.glimpse_width
         self.look = nn.Sequential(nn.Linear(2 * c[1], w), nn.ReLU(), nn.Linear(w, w))
         self.centre = nn.Sequential(nn.Linear(2 * c[1], c[1]), nn.ReLU(), nn.Linear(c[1], 1))
-        self.ask = nn.Sequential(nn.Linear(2 * c[1], c[2]), nn.ReLU(), nn.Linear(c[2], g * KEY))
-        self.key = nn.Linear(2 * c[1], KEY)
+        self.ask = nn.Sequential(nn.Linear(2 * c[1], c[2]), nn.ReLU(), nn.Linear(c[2], g * KEY_WIDTH))
+        self.key = nn.Linear(2 * c[1], KEY_WIDTH)
         self.away = nn.Parameter(torch.zeros(g, (2 * shape.cells_high - 1) * (2 * shape.cells_wide - 1)))
         self.attend = nn.Linear(2 * c[1], shape.glimpses)
         self.close = nn.Sequential(
@@ -79,14 +79,14 @@ class FrameEncoder(nn.Module):
         )  # fmt: skip
         self.whole = nn.Sequential(nn.Linear(2 * c[3], c[3]), nn.ReLU())
         v = shape.vision_width
-        gathered = (g + 1) * w + len(CLOSE) * shape.close_width + c[3]
+        gathered = (g + 1) * w + len(CLOSE_GLIMPSES) * shape.close_width + c[3]
         self.person = nn.Sequential(nn.LayerNorm(gathered), nn.Linear(gathered, 2 * v), nn.ReLU(), nn.Linear(2 * v, v))
         scene = shape.glimpses * w + c[3]
         self.scene = nn.Sequential(nn.LayerNorm(scene), nn.Linear(scene, 2 * v), nn.ReLU(), nn.Linear(2 * v, v))
         self.nobody = nn.Parameter(torch.zeros(v))
         self.mix = nn.Sequential(nn.ReLU(), nn.Linear(shape.frame_tokens * v, shape.frame_tokens * v))
         self.looks = nn.Linear(v, shape.looks)
-        self.letters = Letters(c)
+        self.letters = LetterReader(c)
 
     def glimpse(self, frames: Tensor, people: Tensor | None = None, where: Tensor | None = None) -> "Glimpsed":
         """Looks at frames.
@@ -109,14 +109,14 @@ class FrameEncoder(nn.Module):
         heat = self.centre(cells).squeeze(-1)
         found = self._found(heat) if people is None else people
         there, middle = found >= 0, found.clamp(min=0)
-        asked = self.ask(_at(cells, middle)).view(n, shape.people, shape.person_glimpses, KEY)
-        attend = asked.flatten(1, 2) @ self.key(cells).transpose(1, 2) / KEY**0.5
+        asked = self.ask(_at(cells, middle)).view(n, shape.people, shape.person_glimpses, KEY_WIDTH)
+        attend = asked.flatten(1, 2) @ self.key(cells).transpose(1, 2) / KEY_WIDTH**0.5
         attend = attend.view(n, shape.people, shape.person_glimpses, -1) + self._by_distance(middle)
         glimpses = attend.softmax(dim=-1) @ seen[:, None]  # (N, people, glimpses, width)
-        places = attend[:, :, [*CLOSE, TAG]].argmax(dim=-1)
+        places = attend[:, :, [*CLOSE_GLIMPSES, TAG_GLIMPSE]].argmax(dim=-1)
         if where is not None:
             places = torch.where(where < 0, places, where)
-        close = self.closely(frames, places[..., :-1].flatten(1)).view(n, shape.people, len(CLOSE), -1)
+        close = self.closely(frames, places[..., :-1].flatten(1)).view(n, shape.people, len(CLOSE_GLIMPSES), -1)
         whole = self.whole(torch.cat([coarse.mean(dim=(2, 3)), coarse.amax(dim=(2, 3))], dim=1))
         each = [glimpses.flatten(2), _at(seen, middle), close.flatten(2), whole[:, None].expand(-1, shape.people, -1)]
         persons = torch.where(there[..., None], self.person(torch.cat(each, dim=-1)), self.nobody)
@@ -140,7 +140,7 @@ class FrameEncoder(nn.Module):
         """(N, people) cells of the middle of people, from left to right, then -1, by logits (N, cells)."""
         shape = self.shape
         map_ = heat.view(-1, 1, shape.cells_high, shape.cells_wide)
-        highest = F.max_pool2d(map_, APART, 1, APART // 2).flatten(1)
+        highest = F.max_pool2d(map_, SQUARE_CELLS, 1, SQUARE_CELLS // 2).flatten(1)
         peaks = torch.where((heat >= highest) & (heat > 0), heat, torch.full_like(heat, -1e4))
         scores, cells = peaks.topk(shape.people, dim=1)
         places = torch.where(scores > 0, cells % shape.cells_wide, shape.cells_wide)
@@ -198,7 +198,7 @@ class Glimpsed(NamedTuple):
     """(N, P, looks) logits of looks."""
 
 
-class Letters(nn.Module):
+class LetterReader(nn.Module):
     """Reads letters from left to right."""
 
     def __init__(self, channels: tuple[int, int, int, int]) -> None:
@@ -221,13 +221,13 @@ class Letters(nn.Module):
 
 GLIMPSES: Final = ("head", "shirt", "trousers", "main", "rest", "held", "tag")
 """What the first glimpses of each person are taught to look at; the others are free."""
-CLOSE: Final = (0, 3, 5)
+CLOSE_GLIMPSES: Final = (0, 3, 5)
 """The glimpses whose places are looked at closely: head, main object, held object."""
-TAG: Final = 6
+TAG_GLIMPSE: Final = 6
 """The glimpse at whose place a name is read."""
-KEY: Final = 32
+KEY_WIDTH: Final = 32
 """Width of the keys by which glimpses choose cells."""
-APART: Final = 5
+SQUARE_CELLS: Final = 5
 """Of two people whose middles are in one square of so many cells, one is found."""
 
 

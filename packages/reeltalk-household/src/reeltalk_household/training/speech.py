@@ -24,9 +24,9 @@ Report = Callable[[int, dict[str, float]], None]
 LOOKING_LAYER: Final = 2
 LOOKING_HEADS: Final = 2
 """Number of heads of this layer that learn to attend to the evidence of an answer; the others are free."""
-POOL: Final = 8
+POOL_BATCHES: Final = 8
 """Number of batches that are drawn together, so that sequences of similar length are in one batch."""
-AGAIN: Final = 8
+POOLS_BETWEEN: Final = 8
 """Each lesson comes again so many pools later, because writing one takes nearly as long as learning from it."""
 
 
@@ -87,23 +87,23 @@ def _read(model: Mini, x: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def batches(lessons: Lessons, features: Sequence[NDArray[np.float32]], size: int, *, first: int = 0) -> Iterator[Batch]:
-    """Endless batches from step `first` on. `POOL` of them are drawn together, half of them for the second time."""
+    """Endless batches from step `first` on. `POOL_BATCHES` are drawn together, half of them for the second time."""
     kept: dict[int, list[tuple[int, Interleaved]]] = {}
-    count_of_new = POOL * size // 2
+    count_of_new = POOL_BATCHES * size // 2
 
     def new(pool: int) -> list[tuple[int, Interleaved]]:
         if pool not in kept:
             kept[pool] = [lessons.lesson(pool * count_of_new + n) for n in range(count_of_new)]
         return kept[pool]
 
-    for pool in count(first // POOL):
-        again = pool - AGAIN if pool >= AGAIN else pool
+    for pool in count(first // POOL_BATCHES):
+        again = pool - POOLS_BETWEEN if pool >= POOLS_BETWEEN else pool
         drawn = sorted([*new(again), *new(pool)], key=lambda lesson: len(lesson[1]))
-        if pool >= AGAIN:
+        if pool >= POOLS_BETWEEN:
             kept.pop(again)
-        order = list(range(POOL))
+        order = list(range(POOL_BATCHES))
         random.Random(f"pool {pool}").shuffle(order)
-        for place in order[first % POOL if pool == first // POOL else 0 :]:
+        for place in order[first % POOL_BATCHES if pool == first // POOL_BATCHES else 0 :]:
             part = drawn[place * size : (place + 1) * size]
             lessons_of, videos = [lesson for _, lesson in part], [video for video, _ in part]
             yield batch_of(lessons_of, [features[n] for n in videos], [lessons.names[n] for n in videos])
@@ -138,7 +138,6 @@ def train_speech(
 
     Args:
         model: The network, with a trained encoder.
-        lessons: The lessons.
         features: (frames, K, V) visual tokens of each of the lessons' videos.
         settings: Settings of this part.
         optimisers: The result of `optimisers_of`, in the state after step `first`.

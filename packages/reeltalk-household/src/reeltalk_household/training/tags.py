@@ -13,7 +13,7 @@ from reeltalk_household.mini.mini_input import LETTERS, TAG_HIGH_PX, TAG_WIDE_PX
 from reeltalk_household.world.canvas import draw_words, text_width_px
 
 Pixels = NDArray[np.uint8]
-TIMES: Final = 2
+TAG_SCALE: Final = 2
 """Films are twice as large as the pictures that the network sees."""
 SIZE_PX: Final = 13
 """Height of the letters in a film of 640 pixels."""
@@ -23,27 +23,27 @@ LETTER_WEIGHT: Final = 600
 VOWELS: Final = "aeiou"
 SHORTEST: Final = 3
 LONGEST: Final = 8
-SPELT: Final = 0.35
+SPELT_SHARE: Final = 0.35
 """Share of names whose letters are drawn each for itself; in the others vowels and consonants take turns."""
-DOUBLED: Final = 0.15
+DOUBLED_SHARE: Final = 0.15
 """Share of the letters of these that come twice."""
-NOBODY: Final = 0.2
+NO_NAME_SHARE: Final = 0.2
 """Share of pictures without a name."""
-OFF_PX: Final = (10, 16)
+OFFSETS_PX: Final = (10, 16)
 """How far a tag is from the middle of the part, down and to the right, in pixels of the film."""
-QUALITY: Final = (50, 95)
+JPEG_QUALITY: Final = (50, 95)
 """JPEG's quality, for the traces of encoding."""
 
 
 def invented_name(draw: random.Random) -> str:
     """A name that can be pronounced, or any letters."""
     count, name, vowel = draw.randint(SHORTEST, LONGEST - 1), "", draw.random() < 0.4
-    if draw.random() < SPELT:
+    if draw.random() < SPELT_SHARE:
         return "".join(draw.choices(LETTERS, k=count)).capitalize()
     consonants = [letter for letter in LETTERS if letter not in VOWELS]
     while len(name) < count:
         name += draw.choice(VOWELS if vowel else consonants)
-        name += name[-1] if draw.random() < DOUBLED else ""
+        name += name[-1] if draw.random() < DOUBLED_SHARE else ""
         vowel = not vowel
     return name[:LONGEST].capitalize()
 
@@ -53,7 +53,6 @@ def draw_name(pixels: Pixels, name: str, left: int, top: int, shirt: tuple[int, 
 
     Args:
         pixels: (H, W, 3) uint8.
-        name: The name.
         left: Column of its left edge; the tag may cross the edges of the picture.
         top: Row of its upper edge.
         shirt: RGB of the stripe below the name.
@@ -87,14 +86,14 @@ def tagged_parts(pictures: Sequence[Pixels], draw: random.Random) -> tuple[Pixel
         top = draw.randint(0, picture.shape[0] - TAG_HIGH_PX)
         left = draw.randint(0, picture.shape[1] - TAG_WIDE_PX)
         part = picture[top : top + TAG_HIGH_PX, left : left + TAG_WIDE_PX]
-        large = part.repeat(TIMES, axis=0).repeat(TIMES, axis=1)
-        name = "" if draw.random() < NOBODY else invented_name(draw)
+        large = part.repeat(TAG_SCALE, axis=0).repeat(TAG_SCALE, axis=1)
+        name = "" if draw.random() < NO_NAME_SHARE else invented_name(draw)
         if name:
             wide, high = tag_size(name)
-            down, right = (draw.randint(-off, off) for off in OFF_PX)
+            down, right = (draw.randint(-off, off) for off in OFFSETS_PX)
             shirt = (draw.randrange(256), draw.randrange(256), draw.randrange(256))
             draw_name(large, name, (large.shape[1] - wide) // 2 + right, (large.shape[0] - high) // 2 + down, shirt)
-        parts.append(_halved(_encoded(large, draw.randint(*QUALITY))))
+        parts.append(_halved(_encoded(large, draw.randint(*JPEG_QUALITY))))
         names.append(name)
     return np.stack(parts), names
 
@@ -107,6 +106,6 @@ def _encoded(pixels: Pixels, quality: int) -> Pixels:
 
 def _halved(pixels: Pixels) -> Pixels:
     high, wide, _ = pixels.shape
-    means = pixels.reshape(high // TIMES, TIMES, wide // TIMES, TIMES, 3).mean(axis=(1, 3))
+    means = pixels.reshape(high // TAG_SCALE, TAG_SCALE, wide // TAG_SCALE, TAG_SCALE, 3).mean(axis=(1, 3))
     out: Pixels = means.round().astype(np.uint8)
     return out

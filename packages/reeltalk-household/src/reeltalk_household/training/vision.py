@@ -20,12 +20,12 @@ from reeltalk.errors import BenchmarkError
 from reeltalk_household.mini.mini_input import LETTERS, MiniShape
 from reeltalk_household.mini.mini_people import read_name
 from reeltalk_household.training.household import (
-    OF_FRAME,
-    OF_PERSON,
-    OF_THING,
-    SEVERAL_OF_FRAME,
-    SEVERAL_OF_PERSON,
-    SEVERAL_OF_THING,
+    FRAME_LABEL_SETS,
+    FRAME_LABELS,
+    PERSON_LABEL_SETS,
+    PERSON_LABELS,
+    THING_LABEL_SETS,
+    THING_LABELS,
     Corners,
     FilmedVideo,
     LabelWords,
@@ -33,7 +33,7 @@ from reeltalk_household.training.household import (
     SeenPerson,
     middle_of,
 )
-from reeltalk_household.training.network import CLOSE, GLIMPSES, TAG, FrameEncoder, Glimpsed
+from reeltalk_household.training.network import CLOSE_GLIMPSES, GLIMPSES, TAG_GLIMPSE, FrameEncoder, Glimpsed
 from reeltalk_household.training.tags import tagged_parts
 from reeltalk_streaming.training.schedule import check_loss, rate_at
 from reeltalk_streaming.training.settings import VisionSettings
@@ -41,16 +41,16 @@ from reeltalk_streaming.training.settings import VisionSettings
 Labels = dict[str, Tensor]
 _BODY: Final = {"head": (0.0, 0.25), "shirt": (0.2, 0.6), "trousers": (0.6, 1.0)}
 """Parts of the height of a person who stands or sits."""
-SHOWN: Final = 0.5
+TAUGHT_LOOK_SHARE: Final = 0.5
 """Share of the close looks that go where the labels say, in training; the others go where the encoder attends."""
-JITTER: Final = 1
+JITTER_CELLS: Final = 1
 """Largest distance in cells from there."""
 LETTERS_WEIGHT: Final = 0.5
 """Weight of the loss of names above heads."""
 Report = Callable[[int, float], None]
 
 
-OF_CLOSE: Final = (("feeling",), ("main", "colour"), ("held", "held_colour"))
+CLOSE_LABELS: Final = (("feeling",), ("main", "colour"), ("held", "held_colour"))
 """The labels that each close look must tell on its own."""
 
 
@@ -62,22 +62,22 @@ class Readings(nn.Module):
 
     def __init__(self, shape: MiniShape, labels: LabelWords) -> None:
         super().__init__()
-        sizes = {name: len(labels.words[name]) + 1 for name in (*OF_FRAME, *OF_PERSON)}
-        sizes |= {name: len(labels.words[name]) for name in SEVERAL_OF_FRAME}
+        sizes = {name: len(labels.words[name]) + 1 for name in (*FRAME_LABELS, *PERSON_LABELS)}
+        sizes |= {name: len(labels.words[name]) for name in FRAME_LABEL_SETS}
         self.looks = len(labels.words["looks"])
         if self.looks > shape.looks:
             raise BenchmarkError(f"the films have {self.looks} looks, and the network can tell {shape.looks} apart")
         self.heads = nn.ModuleDict({name: nn.Linear(shape.vision_width, size) for name, size in sizes.items()})
-        close = [name for names in OF_CLOSE for name in names]
+        close = [name for names in CLOSE_LABELS for name in names]
         self.close = nn.ModuleDict({name: nn.Linear(shape.close_width, sizes[name]) for name in close})
-        of_thing = {name: len(labels.words[name]) + 1 for name in OF_THING}
-        of_thing |= {name: len(labels.words[name]) for name in SEVERAL_OF_THING}
+        of_thing = {name: len(labels.words[name]) + 1 for name in THING_LABELS}
+        of_thing |= {name: len(labels.words[name]) for name in THING_LABEL_SETS}
         self.things = nn.ModuleDict({name: nn.Linear(shape.glimpse_width, size) for name, size in of_thing.items()})
         self.near = nn.ModuleDict({name: nn.Linear(shape.close_width, size) for name, size in of_thing.items()})
 
     def forward(self, seen: Glimpsed) -> dict[str, Tensor]:
         """Logits by label: (N, values) of the frame, (N, people, values) of people."""
-        of_frame, tokens = (*OF_FRAME, *SEVERAL_OF_FRAME), seen.tokens
+        of_frame, tokens = (*FRAME_LABELS, *FRAME_LABEL_SETS), seen.tokens
         read = {name: head(tokens[:, 0] if name in of_frame else tokens[:, 1:]) for name, head in self.heads.items()}
         return read | {"looks": seen.looks[..., : self.looks]}
 
@@ -97,11 +97,11 @@ def _rare_loss(logits: Tensor, values: Tensor) -> Tensor:
 def things_loss(layers: nn.ModuleDict, seen: Tensor, labels: Labels) -> Tensor:
     """Loss of the labels of things."""
     total = seen.new_zeros(())
-    for name in OF_THING:
+    for name in THING_LABELS:
         known = labels[name] >= 0
         if bool(known.any()):
             total = total + _rare_loss(layers[name](seen[known]), labels[name][known])
-    for name in SEVERAL_OF_THING:
+    for name in THING_LABEL_SETS:
         if labels[name].numel():
             total = total + F.binary_cross_entropy_with_logits(layers[name](seen).float(), labels[name]) * 5
     return total
@@ -138,7 +138,7 @@ def close_loss(readings: Readings, close: Tensor, where: Tensor, labels: Labels)
         labels: The labels of the batch.
     """
     total = close.new_zeros(())
-    for at, names in enumerate(OF_CLOSE):
+    for at, names in enumerate(CLOSE_LABELS):
         for name in names:
             shown = (where[..., at] >= 0) & (labels[name] >= 0)
             if bool(shown.any()):
@@ -200,14 +200,14 @@ def loss_of(read: dict[str, Tensor], labels: Labels) -> Tensor:
     """Cross entropy of labels with one value and, summed over words, of labels with several values."""
     there = labels["present"]
     total = there.new_zeros(())
-    for name in (*OF_FRAME, *OF_PERSON):
+    for name in (*FRAME_LABELS, *PERSON_LABELS):
         known = labels[name] >= 0
         if bool(known.any()):
             total = total + _rare_loss(read[name][known], labels[name][known])
-    for name in SEVERAL_OF_FRAME:
+    for name in FRAME_LABEL_SETS:
         total = total + F.binary_cross_entropy_with_logits(read[name].float(), labels[name]) * 10
     if bool(there.any()):
-        for name in SEVERAL_OF_PERSON:
+        for name in PERSON_LABEL_SETS:
             shown = there > 0
             total = total + F.binary_cross_entropy_with_logits(read[name].float()[shown], labels[name][shown]) * 10
     return total
@@ -330,7 +330,7 @@ class Frames:
                 places.append((row, self._cell(*at[thing], mirrored=bool(mirrored[row]))))
                 which.append((v, self._first[v][t] + thing))
         labels = {}
-        for name in (*OF_THING, *SEVERAL_OF_THING):
+        for name in (*THING_LABELS, *THING_LABEL_SETS):
             rows = [self._of_things[v][name][n] for v, n in which]
             labels[name] = torch.from_numpy(np.array(rows, self._of_things[0][name].dtype))
         return torch.tensor(places, dtype=torch.long).view(-1, 2), labels
@@ -367,7 +367,7 @@ class Frames:
         order, labels = self._order(chosen, mirrored), {}
         for name in self.labels[0]:
             found = np.stack([self.labels[v][name][t] for v, t in chosen])
-            if name in (*OF_PERSON, *SEVERAL_OF_PERSON, "present"):
+            if name in (*PERSON_LABELS, *PERSON_LABEL_SETS, "present"):
                 found = np.take_along_axis(found, order.reshape(*order.shape, *[1] * (found.ndim - 2)), axis=1)
             labels[name] = torch.from_numpy(found)
         return as_input(pairs), labels
@@ -382,18 +382,18 @@ def shown_cells(where: Tensor, shape: MiniShape, draw: np.random.Generator) -> T
         draw: Decides which of them are shown, and how near.
     """
     n, high, wide = where.shape[0], shape.cells_high, shape.cells_wide
-    there = where[:, :, [*CLOSE, TAG]].view(n, shape.people, -1, high, wide).numpy()
+    there = where[:, :, [*CLOSE_GLIMPSES, TAG_GLIMPSE]].view(n, shape.people, -1, high, wide).numpy()
     count = np.maximum(1, there.sum(axis=(3, 4)))
     row = (there.sum(axis=4) * np.arange(high)).sum(axis=3) / count
     column = (there.sum(axis=3) * np.arange(wide)).sum(axis=3) / count
-    jitter = draw.integers(-JITTER, JITTER + 1, (2, *row.shape))
+    jitter = draw.integers(-JITTER_CELLS, JITTER_CELLS + 1, (2, *row.shape))
     row = np.clip(np.rint(row).astype(np.int64) + jitter[0], 0, high - 1)
     column = np.clip(np.rint(column).astype(np.int64) + jitter[1], 0, wide - 1)
-    told = there.any(axis=(3, 4)) & (draw.random(row.shape) < SHOWN)
+    told = there.any(axis=(3, 4)) & (draw.random(row.shape) < TAUGHT_LOOK_SHARE)
     return torch.from_numpy(np.where(told, row * wide + column, -1))
 
 
-def varied(pictures: Tensor, draw: np.random.Generator) -> Tensor:
+def vary_colours(pictures: Tensor, draw: np.random.Generator) -> Tensor:
     """Pictures (N, 6, H, W) from 0 to 1 with other brightness, contrast and tint. Colours keep their names."""
     n = len(pictures)
 
@@ -493,7 +493,7 @@ def train_encoder(
         for group in groups:
             group["lr"] = rate_at(step, settings.steps, top=settings.rate, warmup=settings.warmup)
         where, draw = frames.where(chosen, mirrored=mirrored), np.random.default_rng([seed, step, 2])
-        cells, pictures = shown_cells(where, encoder.shape, draw).to(device), varied(pictures, draw).to(device)
+        cells, pictures = shown_cells(where, encoder.shape, draw).to(device), vary_colours(pictures, draw).to(device)
         labels, where = {name: values.to(device) for name, values in labels.items()}, where.to(device)
         people = frames.people(chosen, mirrored=mirrored).to(device)
         places, of_things = frames.things(chosen, mirrored=mirrored, draw=draw)
@@ -536,8 +536,8 @@ def accuracy(
     Labels of people are counted where they have a value; a person that is not found counts as not recognised.
     """
     frames, device = Frames.of(videos, words, encoder.shape), next(encoder.parameters()).device
-    right: dict[str, list[float]] = {name: [] for name in ("name", *OF_FRAME, *OF_PERSON)}
-    hits = {name: np.zeros(3) for name in ("present", *SEVERAL_OF_FRAME, *SEVERAL_OF_PERSON)}
+    right: dict[str, list[float]] = {name: [] for name in ("name", *FRAME_LABELS, *PERSON_LABELS)}
+    hits = {name: np.zeros(3) for name in ("present", *FRAME_LABEL_SETS, *PERSON_LABEL_SETS)}
     for start in range(0, len(frames.places), 128):
         chosen = frames.places[start : start + 128]
         pictures, labels = frames.batch(chosen)
@@ -547,7 +547,7 @@ def accuracy(
         letters = encoder.spell(pictures.to(device), seen.tags).argmax(-1).cpu().numpy()
         seconds = [frames.seconds[v][t] for v, t in chosen]
         people = seen.people.cpu().numpy()
-        who = np.stack([matched(*one, encoder.shape) for one in zip(seconds, people, strict=True)])
+        who = np.stack([match_people(*one, encoder.shape) for one in zip(seconds, people, strict=True)])
         there = labels["present"] > 0
         hits["present"] += [(who >= 0).sum(), (people >= 0).sum(), float(there.sum())]
         slots = np.stack([(who == at).argmax(axis=1) for at in range(who.shape[1])], axis=1)
@@ -558,16 +558,16 @@ def accuracy(
                 if person.tagged and person.name:
                     told = read_name(letters[row, slots[row, at]]) if found[row, at] else None
                     right["name"].append(float(told == person.name))
-        for name in OF_FRAME:
+        for name in FRAME_LABELS:
             known = labels[name] >= 0
             right[name] += (read[name].argmax(-1) == labels[name])[known].float().tolist()
-        for name in OF_PERSON:
+        for name in PERSON_LABELS:
             # Frames in which nobody can tell a right answer from none would hide what is not recognised.
             known = labels[name] >= 1
             said = read[name].argmax(-1)[rows, slots]
             right[name] += ((said == labels[name]) & found)[known].float().tolist()
-        for name in (*SEVERAL_OF_FRAME, *SEVERAL_OF_PERSON):
-            of_person = name in SEVERAL_OF_PERSON
+        for name in (*FRAME_LABEL_SETS, *PERSON_LABEL_SETS):
+            of_person = name in PERSON_LABEL_SETS
             said = (read[name][rows, slots] > 0) & found[..., None] if of_person else read[name] > 0
             shown = there if of_person else slice(None)
             said, true = said[shown], labels[name][shown] > 0.5
@@ -576,7 +576,7 @@ def accuracy(
     return single | {name: float(2 * hit / max(1.0, said + true)) for name, (hit, said, true) in hits.items()}
 
 
-def matched(second: Seconds, found: NDArray[np.int64], shape: MiniShape) -> NDArray[np.int64]:
+def match_people(second: Seconds, found: NDArray[np.int64], shape: MiniShape) -> NDArray[np.int64]:
     """(people,) which of the people of a frame was found at each of the cells `found`; -1 for none of them."""
     who = np.full(len(found), -1, np.int64)
     pairs = []
@@ -612,5 +612,5 @@ def visual_tokens(
             seen = encoder.glimpse(pairs)
         parts.append(seen.tokens.float().cpu().numpy())
         found = seen.people.cpu().numpy()
-        who += [matched(video.labels[t], row, encoder.shape) for t, row in zip(times, found, strict=True)]
+        who += [match_people(video.labels[t], row, encoder.shape) for t, row in zip(times, found, strict=True)]
     return np.concatenate(parts), np.stack(who)

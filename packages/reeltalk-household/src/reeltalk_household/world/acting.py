@@ -11,11 +11,11 @@ from reeltalk_household.world.figure import (
     ARM_M,
     STRIDE_M,
     Pose,
-    between,
+    blend,
+    ease,
     joints_on,
     lying,
     sitting,
-    smooth,
     standing,
     walking,
 )
@@ -27,10 +27,10 @@ from reeltalk_household.world.staging import Staging
 LANES_M: Final = (-0.08, -0.15, -0.22)
 """How much lower than the foot of the wall the first, second and third person stand."""
 SEATS_M: Final = {"toilet": 0.42, "chair": 0.48, "bed": 0.5, "sofa": 0.45}
-REACHING: Final = frozenset(
+REACHING_ACTIONS: Final = frozenset(
     {"grab", "put", "putIn", "open", "close", "switchOn", "switchOff", "touch", "knock", "unwrap", "answer", "fill"}
 )
-WORKING: Final = frozenset({"wipe", "scrub", "cut", "pour", "type"})
+WORKING_ACTIONS: Final = frozenset({"wipe", "scrub", "cut", "pour", "type"})
 BEFORE_THE_CHEST: Final = frozenset(
     {"read", "write", "text", "squeeze", "shake", "fold", "rinse", "soak", "wash", "show", "play", "lookAt"}
 )
@@ -88,11 +88,11 @@ def figure_at(staging: Staging, character: str, time_s: float) -> Figure:
         if before.posture != after.posture:
             first, y_first = _resting(house, step.before, before, lane)
             second, y_second = _resting(house, step.after, after, lane)
-            y_m = y_first + (y_second - y_first) * smooth(share * 1.4)
+            y_m = y_first + (y_second - y_first) * ease(share * 1.4)
             if after.posture == "fallen":
                 pose = _falling(first, second, share)
             else:
-                pose = between(first, second, share * 1.4)
+                pose = blend(first, second, share * 1.4)
         else:
             scene = _Scene(staging, person, character, state, step, share, time_s, x_m, y_m, rest)
             pose, x_m = scene.acting()
@@ -182,7 +182,7 @@ class _Scene:
     @property
     def there(self) -> float:
         """0 at the beginning and the end of the step, 1 in between."""
-        return smooth(min(self.share, 1 - self.share) * 3.2)
+        return ease(min(self.share, 1 - self.share) * 3.2)
 
     @property
     def wave(self) -> float:
@@ -216,9 +216,9 @@ class _Scene:
         method = _ACTIONS.get(action)
         if method is not None:
             return method(self), self.x_m
-        if action in REACHING:
+        if action in REACHING_ACTIONS:
             return self._reaching(self.there), self.x_m
-        if action in WORKING:
+        if action in WORKING_ACTIONS:
             return self._reaching(self.there, sway=0.1 * self.wave), self.x_m
         if action in BEFORE_THE_CHEST and (self.state.held or action == "show"):
             return self._before_chest(), self.x_m
@@ -237,7 +237,7 @@ class _Scene:
             return self._close()
         side, _ = self.towards(partner)
         looking = replace(self.rest, face_deg=side * 32.0)
-        return between(self.rest, looking, self.there), self.x_m
+        return blend(self.rest, looking, self.there), self.x_m
 
     # Reaching.
 
@@ -273,7 +273,7 @@ class _Scene:
             far = max(0.0, abs(goal[0]) - 0.42)
             bent = standing(side * 38.0, lower=min(0.34, low * 0.7), lean=min(0.3, far * 0.8 + low * 0.22))
             bent = self._with_rest_hands(bent)
-            pose = between(self.rest, bent, share)
+            pose = blend(self.rest, bent, share)
         return pose.with_hand(self._acting_side(), goal, share)
 
     def _with_rest_hands(self, pose: Pose) -> Pose:
@@ -311,7 +311,7 @@ class _Scene:
     def _at_mouth(self) -> Pose:
         head = self.rest.joints[2]
         quick = 0.035 * self.wave if self.step.command.action == "brush" else 0.0
-        lift = smooth(min(self.share, 1 - self.share) * 4)
+        lift = ease(min(self.share, 1 - self.share) * 4)
         forward = math.sin(math.radians(self.rest.face_deg))
         goal = (float(head[0]) + 0.2 * forward, float(head[1]) - 0.2 + quick)
         return self.rest.with_hand(self._acting_side(), goal, lift)
@@ -333,7 +333,7 @@ class _Scene:
         gap = abs(other_x - self.x_m)
         lean = min(0.3, max(0.0, gap / 2 - ARM_M * 0.85))
         bent = self.stand(self._with_rest_hands(standing(side * 48.0, lean=lean, face_deg=side * 40.0)))
-        pose = between(self.rest, bent, self.there)
+        pose = blend(self.rest, bent, self.there)
         giver = self.character == self.step.command.person
         hand = self._acting_side() if giver else self._receiving_side()
         return pose.with_hand(hand, self.local(self._meeting(partner)), self.there)
@@ -356,16 +356,16 @@ class _Scene:
         if hug:
             hands = ((0.3, -0.1, 1.06), (0.32, 0.1, 1.14))
             pose = self.stand(standing(side * 58.0, hands=hands, lean=0.05, face_deg=side * 40.0))
-            return between(self.rest, pose, self.there), x_m
+            return blend(self.rest, pose, self.there), x_m
         if self.character == self.step.command.person:
             pose = self.stand(standing(side * 34.0, lean=0.04, face_deg=side * 40.0))
-            pose = between(self.rest, pose, self.there)
+            pose = blend(self.rest, pose, self.there)
             pat = 0.035 * self.wave
             shoulder = ((other_x - x_m - side * max(0.0, (gap - goal) / 2) * self.there) * 0.86, 1.18 + pat)
             hand = 1 if side > 0 else 0
             return pose.with_hand(hand, shoulder, self.there), x_m
         nod = standing(side * 16.0, nod=0.07, face_deg=side * 20.0)
-        return between(self.rest, self.stand(nod), self.there), x_m
+        return blend(self.rest, self.stand(nod), self.there), x_m
 
     def _saying(self) -> Pose:
         partner = self.partner()
@@ -373,9 +373,9 @@ class _Scene:
         act = self.step.command.speech_act
         pose = self.rest
         if self.state.posture in ("stand", "climbed"):
-            pose = between(self.rest, self._with_rest_hands(standing(side * 24.0, face_deg=side * 28.0)), self.there)
+            pose = blend(self.rest, self._with_rest_hands(standing(side * 24.0, face_deg=side * 28.0)), self.there)
         else:
-            pose = between(self.rest, replace(self.rest, face_deg=side * 28.0), self.there)
+            pose = blend(self.rest, replace(self.rest, face_deg=side * 28.0), self.there)
         free = [s for s, name in enumerate((self.state.right, self.state.left)) if name is None]
         if not free:
             return pose
@@ -444,14 +444,14 @@ class _Scene:
         if x_m is None:
             return self.rest
         side = 1 if x_m >= self.x_m else -1
-        return between(self.rest, replace(self.rest, face_deg=side * 40.0), self.there)
+        return blend(self.rest, replace(self.rest, face_deg=side * 40.0), self.there)
 
     def _throwing(self) -> Pose:
         side = self._acting_side()
         partner = self.partner()
         way = self.towards(partner)[0] if partner is not None else self.state.facing
         x, y = (float(v) for v in self.rest.joints[1])
-        angle = math.pi * (0.9 - 1.1 * smooth((self.share - 0.2) * 2.4))
+        angle = math.pi * (0.9 - 1.1 * ease((self.share - 0.2) * 2.4))
         return self.rest.with_hand(
             side, (x + way * 0.45 * math.cos(angle), y + 0.1 + 0.35 * math.sin(angle)), self.there
         )
@@ -462,7 +462,7 @@ class _Scene:
         x, y = (float(v) for v in pose.joints[1])
         pose = pose.with_hand(0, (x + 0.12 * self.state.facing + sway, y - 0.34))
         pose = pose.with_hand(1, (x + 0.16 * self.state.facing + sway * 0.6, y - 0.18))
-        return between(self.rest, pose, self.there)
+        return blend(self.rest, pose, self.there)
 
     def _dropping(self) -> Pose:
         side = self._acting_side()
@@ -473,7 +473,7 @@ class _Scene:
 
     def _squatting(self) -> Pose:
         lower = 0.3 * math.sin(self.share * math.pi)
-        reach = 0.34 * smooth(self.share * 4) * smooth((1 - self.share) * 4)
+        reach = 0.34 * ease(self.share * 4) * ease((1 - self.share) * 4)
         hands = ((reach, -0.15, 1.06 - lower * 0.8), (reach, 0.15, 1.06 - lower * 0.8))
         return standing(self.state.facing * 50.0, hands=hands, lower=lower)
 
@@ -489,7 +489,7 @@ class _Scene:
         sway = 0.1 * self.wave
         pose = standing(0.0, hands=((0.0, -0.14 + sway * 2, 1.74), (0.0, 0.14 + sway * 2, 1.74)))
         pose.joints[1:3, 0] += (sway * 0.7, sway)
-        return between(self.rest, pose, self.there)
+        return blend(self.rest, pose, self.there)
 
     def _dancing(self) -> Pose:
         side = 0.16 * self.wave
@@ -500,7 +500,7 @@ class _Scene:
         )
         pose.joints[9] += (-0.06, max(0.0, side) * 0.5)
         pose.joints[10] += (0.06, max(0.0, -side) * 0.5)
-        return between(self.rest, pose, self.there)
+        return blend(self.rest, pose, self.there)
 
 
 _ACTIONS: Final[dict[str, Callable[[_Scene], Pose]]] = {
@@ -527,7 +527,7 @@ _ACTIONS: Final[dict[str, Callable[[_Scene], Pose]]] = {
 def _falling(first: Pose, second: Pose, share: float) -> Pose:
     # The knees give way, then the body falls quickly.
     kneeling = standing(first.heading_deg, lower=0.34)
-    return between(first, kneeling, share * 3) if share < 0.33 else between(kneeling, second, (share - 0.33) * 3)
+    return blend(first, kneeling, share * 3) if share < 0.33 else blend(kneeling, second, (share - 0.33) * 3)
 
 
 def head_of(figure: Figure) -> Point:

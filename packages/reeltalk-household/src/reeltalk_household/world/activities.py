@@ -46,7 +46,7 @@ class Activity:
 
     @property
     def liveliness(self) -> int:
-        """How many of its lines change something for others, or lead to something by themselves."""
+        """Number of its lines that change something for other people, or start something such as a boiling kettle."""
         return sum(_lively(item) for item in self.lines)
 
     def script(self, cast: Mapping[str, str], draw: random.Random) -> list[Line]:

@@ -1,4 +1,4 @@
-"""Speech bubbles and name tags: where they stand in a picture, and their drawing."""
+"""Speech bubbles and name tags: their places in a picture, and their drawing."""
 
 import math
 from collections.abc import Sequence

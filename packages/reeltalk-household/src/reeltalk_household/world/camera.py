@@ -30,9 +30,9 @@ from reeltalk_household.world.drawings import draw_object
 from reeltalk_household.world.faces import HIGH_M
 from reeltalk_household.world.figure import draw_hand, draw_person
 from reeltalk_household.world.house import SIZES, House
-from reeltalk_household.world.kinds import GLOW, INK, named
+from reeltalk_household.world.kinds import GLOW, INK, colour_rgb
 from reeltalk_household.world.light import ceiling_on, lamps_on, light_factors
-from reeltalk_household.world.placing import drawing_order, fitting, in_use, place_of
+from reeltalk_household.world.placing import drawing_order, fit_scale, place_of, seats_in_use
 from reeltalk_household.world.rooms import draw_room
 from reeltalk_household.world.shots import CameraShot, View, frame_numbers, plan_shots, shot_at
 from reeltalk_household.world.situation import ProgramStep, Situation
@@ -46,7 +46,7 @@ TAG_S: Final = 2.5
 FALL_S: Final = 0.45
 NOISE: Final = 1.6
 """Standard deviation of the noise of the camera, in levels of 255."""
-MOVING: Final = frozenset({"HOT", "RINGING"})
+MOVING_STATES: Final = frozenset({"HOT", "RINGING"})
 """States of things that look different from one moment to the next."""
 HELD_AT: Final = {"balloon": 0.02, "broom": 0.62, "guitar": 0.5, "flowers": 0.2, "teddybear": 0.5}
 """Where a thing is held, in parts of its height."""
@@ -74,7 +74,6 @@ class Camera:
     """Films steps in a house.
 
     Args:
-        house: The house.
         width_px: Width of the pictures, 320 to 1280.
         fps: Frames a second.
         view: How the camera moves: `switching` cuts to near views, `fixed` shows whole rooms.
@@ -111,7 +110,6 @@ class Camera:
         """What the frames of the steps show.
 
         Args:
-            steps: The steps.
             fps: Frames a second, at most the film's; all of them if not given. For each time, the first frame of the
                 film at or after it is used.
         """
@@ -211,7 +209,7 @@ class Camera:
         """One frame, (H, W, 3) uint8 RGB."""
         scenery = self._scenery(moment)
         looks = [(_look(figure), moment.falling) for figure in moment.figures]
-        # Whoever looks as in the frame before, and is behind all others, is not drawn again.
+        # A person who looks as in the frame before, behind all others, is not drawn again.
         same = next((n for n, (one, other) in enumerate(zip(looks, self._looks, strict=False)) if one != other), None)
         self._looks, still = looks, min(len(looks), len(self._looks)) if same is None else same
         canvas = self._canvas(moment.shot, self._with_figures(moment, scenery, looks[:still]).copy())
@@ -248,7 +246,7 @@ class Camera:
     def _phase(self, moment: FramePlan) -> int:
         """Which picture things such as steam show."""
         moves = any(
-            state.room == moment.shot.room and not MOVING.isdisjoint(state.values)
+            state.room == moment.shot.room and not MOVING_STATES.isdisjoint(state.values)
             for state in moment.situation.things.values()
         )
         return int(moment.time_s * 5) % 4 if moves else 0
@@ -257,7 +255,7 @@ class Camera:
         """What decides how the things of a view are drawn."""
         hidden = frozenset(name for name, _ in moment.falling)
         situation = moment.situation
-        return id(situation.things), in_use(situation), moment.shot, self._phase(moment), hidden
+        return id(situation.things), seats_in_use(situation), moment.shot, self._phase(moment), hidden
 
     def _scenery(self, moment: FramePlan) -> "_Scenery":
         """The things of a view, painted once and kept until something changes."""
@@ -315,12 +313,12 @@ class Camera:
     def _paint(self, canvas: Canvas, name: str, x_m: float, y_m: float, situation: Situation) -> None:
         thing = self.house.things[name]
         values = situation.things[name].values
-        size = SIZES[thing.size] * fitting(self.house, situation, name)
+        size = SIZES[thing.size] * fit_scale(self.house, situation, name)
         draw_object(canvas, thing.class_name, x_m, y_m, thing.colour, values, size=size)
 
     def _layer(self, canvas: Canvas, moment: FramePlan, layer: str, numbers: dict[str, int] | None = None) -> None:
         situation, room = moment.situation, moment.shot.room
-        used = in_use(situation)
+        used = seats_in_use(situation)
         hidden = {name for name, _ in moment.falling}
         behind = self._with_loads(situation, used)
         for name in drawing_order(self.house, situation, room, "front" if layer == "seat" else layer):
@@ -361,7 +359,7 @@ class Camera:
         for bubble in self._bubbles_of(moment):
             draw_bubble(pixels, bubble)
         for figure, box in self._tags(moment):
-            draw_tag(pixels, figure.person.name, box, named(figure.person.shirt))
+            draw_tag(pixels, figure.person.name, box, colour_rgb(figure.person.shirt))
 
     def _pixel(self, point: Point, shot: CameraShot) -> Point:
         scale = self.width_px / shot.width_m

@@ -61,7 +61,7 @@ def _arc(first_deg: float, last_deg: float) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=4096)
-def toned(colour: Colour, manner: Manner) -> Colour:
+def tone(colour: Colour, manner: Manner) -> Colour:
     """A colour in a manner, RGB."""
     if manner.saturation == 1.0 and manner.lift == 0.0:
         return colour
@@ -135,7 +135,7 @@ class Canvas:
             return None
         # A light line around a light shape would not be seen.
         if manner == "shade" or (manner == "light" and sum(fill) > 640):
-            return toned(outline, self.manner)
+            return tone(outline, self.manner)
         return DARK_LINE if manner == "ink" else LIGHT_LINE
 
     def _fill(self, at: NDArray[np.int32], colour: Colour) -> None:
@@ -155,7 +155,7 @@ class Canvas:
             # Thick anti-aliased lines of OpenCV are ragged; a larger shape behind the shape is not.
             wide = max(line * self.manner.line * 0.7, 0.6 / self.scale)
             self._fill(self._points(_grown(np.asarray(points, np.float64), wide)), drawn)
-        self._fill(self._points(points), toned(colour, self.manner))
+        self._fill(self._points(points), tone(colour, self.manner))
 
     def curve(
         self,
@@ -222,7 +222,7 @@ class Canvas:
             return
         half = max(width / 2, 0.55 / self.scale)
         sides = _normals(at, closed=False) * half
-        drawn = toned(colour, self.manner)
+        drawn = tone(colour, self.manner)
         self._fill(self._points(np.concatenate([at + sides, (at - sides)[::-1]])), drawn)
         if half * self.scale > 1.2:
             for x, y in (at[0], at[-1]):
@@ -233,7 +233,7 @@ class Canvas:
         line = self._line_of(outline, colour)
         if line is not None:
             self._limb(points, line, width + 0.02 * self.manner.line)
-        self._limb(points, toned(colour, self.manner), width)
+        self._limb(points, tone(colour, self.manner), width)
 
     def _limb(self, points: Sequence[Point], drawn: Colour, width: float) -> None:
         r = max(1, round(width / 2 * self.scale * _SCALE))
@@ -269,7 +269,7 @@ class Canvas:
         if drawn is not None:
             wide = radius + 0.0075 * self.manner.line
             self._paint_disc(at, max(1, round(wide * self.scale * _SCALE)), drawn)
-        self._paint_disc(at, max(1, round(radius * self.scale * _SCALE)), toned(colour, self.manner))
+        self._paint_disc(at, max(1, round(radius * self.scale * _SCALE)), tone(colour, self.manner))
 
     def text(self, words: str, x: float, y: float, height: float, colour: Colour, *, weight: int = 500) -> None:
         """Words centred at `x` with their lower edge at `y`, in the sans-serif font that OpenCV includes.

@@ -5,7 +5,7 @@ opening the door themselves, and is given up if nobody can. What was done for th
 given up too, and what the event caused does not happen. Changes that happen by themselves follow from the new story, so
 a kettle boils that nobody switched off.
 
-Only outcomes are told that no words give away and that follow for certain: nobody knows what people would have said.
+An outcome is given only if no words give it away and it follows for certain. What people would have said is unknown.
 """
 
 import heapq
@@ -17,25 +17,25 @@ from typing import Final
 from reeltalk_build.graph.activity import Counterfactual
 from reeltalk_household.world.house import House
 from reeltalk_household.world.performance import AFTERMATH_S, consequences
-from reeltalk_household.world.purposes import PLACINGS, UNMEANT, going
-from reeltalk_household.world.simulation import REACH_M, Going, do, location, take_effect
+from reeltalk_household.world.purposes import PLACINGS, PURPOSELESS, as_going
+from reeltalk_household.world.simulation import REACH_M, BegunStep, carry_out_command, location, take_effect
 from reeltalk_household.world.situation import (
+    AGENTLESS_ACTIONS,
     DURATIONS_S,
     FEELING_ACTIONS,
-    UNDONE,
     CannotError,
     Command,
     ProgramStep,
     Situation,
 )
 
-LEFT_OUT: Final = frozenset(
+REMOVED_ACTIONS: Final = frozenset(
     "grab give throw put putIn open switchOn switchOff drop knock fill pour unwrap answer say".split()
 )
 """Actions whose absence is asked about."""
-EVENTS: Final = 4
+MOST_REMOVED: Final = 4
 """Most events of a scene that are left out, each alone."""
-NEAREST: Final = 3
+NEXT_OUTCOMES: Final = 3
 """How many of the outcomes that come next it is chosen from."""
 MOST_HELP: Final = 4
 """Most steps that somebody does more, to do something in another way."""
@@ -52,13 +52,12 @@ class OtherStory:
     end: Situation
 
 
-def without(
+def plan_without(
     house: House, steps: Sequence[ProgramStep], left_out: int, *, seed: str, until: int | None = None
 ) -> OtherStory:
     """Plans a scene again without one of its steps.
 
     Args:
-        house: The house.
         steps: The scene, in the order in which its steps take effect.
         left_out: Index of the step that does not happen.
         seed: The scene's seed, which decides the changes that nobody does.
@@ -97,7 +96,7 @@ class _Replanned:
         steps, left_out = self.steps[:until], self.left_out
         for index, given in enumerate(steps):
             command = given.command
-            if command.action in UNDONE and given.cause is not None:
+            if command.action in AGENTLESS_ACTIONS and given.cause is not None:
                 self.by_itself.setdefault((command.action, command.main), []).append(index)
                 # What has been set off before happens all the same, and what follows is set off anew.
                 if index > left_out and given.cause < left_out:
@@ -132,7 +131,9 @@ class _Replanned:
             if step.cause not in self.happened:
                 return False
         begun = (
-            Going(command, at_s, DURATIONS_S[command.action]) if command.person is None or step is None else going(step)
+            BegunStep(command, at_s, DURATIONS_S[command.action])
+            if command.person is None or step is None
+            else as_going(step)
         )
         try:
             self.situation = take_effect(self.house, begun, self.situation)
@@ -147,7 +148,7 @@ class _Replanned:
             self.happened.add(number)
         return True
 
-    def _otherwise(self, begun: Going) -> Situation | None:
+    def _otherwise(self, begun: BegunStep) -> Situation | None:
         """The situation after a step for which somebody does what it still takes; None if nobody can."""
         situation, avoided = self.situation, self.steps[self.left_out].command
         for _ in range(MOST_HELP):
@@ -159,7 +160,7 @@ class _Replanned:
             ):
                 return None
             try:
-                situation = do(self.house, help_, situation).after
+                situation = carry_out_command(self.house, help_, situation).after
                 return take_effect(self.house, begun, situation)
             except CannotError:
                 continue
@@ -201,41 +202,40 @@ def _prevented(house: House, steps: Sequence[ProgramStep], left_out: int, seed: 
 
 
 def counterfactuals(
-    house: House, steps: Sequence[ProgramStep], *, seed: str, told: range | None = None
+    house: House, steps: Sequence[ProgramStep], *, seed: str, shown: range | None = None
 ) -> list[Counterfactual]:
     """Outcomes of a scene without some of its events.
 
     Args:
-        house: The house.
         steps: The whole scene.
         seed: The scene's seed.
-        told: The steps that a graph tells, from which it numbers its events; all by default.
+        shown: The steps that a graph contains, which number its events; all by default.
     """
-    told = range(len(steps)) if told is None else told
+    shown = range(len(steps)) if shown is None else shown
     draw = random.Random(f"counterfactuals {seed}")
     candidates = [
-        index for index in told[:-1] if steps[index].command.action in LEFT_OUT and steps[index].command.person
+        index for index in shown[:-1] if steps[index].command.action in REMOVED_ACTIONS and steps[index].command.person
     ]
     draw.shuffle(candidates)
     found: dict[int, list[Counterfactual]] = {}
     for index in candidates:
-        story = without(house, steps, index, seed=seed)
+        story = plan_without(house, steps, index, seed=seed)
         for answer in ("no", "yes"):
-            outcomes = [n for n in told if n > index and _tells(steps, index, n, story) == answer]
+            outcomes = [n for n in shown if n > index and _tells(steps, index, n, story) == answer]
             # What comes much later nobody thinks of.
-            outcomes = outcomes[:NEAREST]
+            outcomes = outcomes[:NEXT_OUTCOMES]
             if outcomes:
                 chosen = draw.choice(outcomes)
                 name = steps[chosen].command.person or steps[chosen].command.main or ""
-                row = Counterfactual(index - told.start, name, "happens", f"{chosen - told.start} {answer}")
+                row = Counterfactual(index - shown.start, name, "happens", f"{chosen - shown.start} {answer}")
                 found.setdefault(index, []).append(row)
-        end, other = steps[told[-1]].after, without(house, steps, index, seed=seed, until=told.stop).end
-        moved = sorted(_touched(steps[index : told.stop]))
+        end, other = steps[shown[-1]].after, plan_without(house, steps, index, seed=seed, until=shown.stop).end
+        moved = sorted(_touched(steps[index : shown.stop]))
         rows = list(_places(house, end, other, moved))
         if rows:
             name, outcome = draw.choice(rows)
-            found.setdefault(index, []).append(Counterfactual(index - told.start, name, "place", outcome))
-        if len(found) == EVENTS:
+            found.setdefault(index, []).append(Counterfactual(index - shown.start, name, "place", outcome))
+        if len(found) == MOST_REMOVED:
             break
     rows_of_all = [row for rows in found.values() for row in rows]
     return sorted(rows_of_all, key=lambda row: (row.event, row.name, row.aspect, row.outcome))
@@ -250,7 +250,7 @@ def _tells(steps: Sequence[ProgramStep], index: int, later: int, story: OtherSto
     if later not in story.happened:
         same_thing = one.main in (other.main, *other.targets) and other.action != "say"
         return None if same_thing and other.person in (None, one.person) else "no"
-    if other.person is None or other.action in UNMEANT or other.action in FEELING_ACTIONS or one.action == "say":
+    if other.person is None or other.action in PURPOSELESS or other.action in FEELING_ACTIONS or one.action == "say":
         return None
     if later in story.managed:
         return "yes" if one.action in ("open", "switchOn") and one.main != other.main else None

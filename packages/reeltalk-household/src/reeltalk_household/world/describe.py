@@ -2,7 +2,7 @@
 
 Curation reads files: it cuts at changes of the picture and knows no activities. Here each video is recognised by its
 content hash, its filmed steps are carried out once more, and every step is assigned to the clip that shows its end. So
-no clip's graph holds anything that cannot be seen before the clip ends, no step is lost or told twice, and a clip's
+no clip's graph holds anything that cannot be seen before the clip ends, no step is lost or repeated, and a clip's
 graph is as exact as the graph of a whole activity. The graph states when its first step begins, because a step may
 begin before the cut, such as a walk through a door.
 """
@@ -96,7 +96,7 @@ def describe_films(filmed: Benchmark, curated: Benchmark) -> StageReport:
     for video_id, source in known.items():
         house = film_plan_of(source).built()
         steps = filmed_steps(filmed, source)
-        for clip, shown in told_of(found_clips.get(video_id, []), steps):
+        for clip, shown in steps_by_clip(found_clips.get(video_id, []), steps):
             name, graph = _graph(house, shown, numbers)
             graphs[name] = graph
             clips[clip.id] = clip.model_copy(update={"extra": clip.extra | _extra(name, shown)})
@@ -175,7 +175,7 @@ def film_plan_of(video: Video) -> FilmPlan:
         raise BenchmarkError(f"video '{video.id}' does not say how it was filmed; {FILM_AGAIN}") from None
 
 
-def told_of(clips: Sequence[Clip], steps: Sequence[TimedStep]) -> list[tuple[Clip, list[TimedStep]]]:
+def steps_by_clip(clips: Sequence[Clip], steps: Sequence[TimedStep]) -> list[tuple[Clip, list[TimedStep]]]:
     """Assigns each step to a clip that shows its end, or to a later one. Clips without a step are left out.
 
     A step belongs to the first clip that shows its end, but to none before that of a step that takes effect earlier:
@@ -226,7 +226,7 @@ def _graph(house: House, shown: Sequence[TimedStep], numbers: Counter[tuple[str,
     # Nobody can tell what a scene would have led to after a cut to another time.
     if len({timed.scene for timed in shown}) == 1:
         told = range(shown[0].number, shown[-1].number + 1)
-        others = counterfactuals(house, shown[0].whole, seed=shown[0].seed, told=told)
+        others = counterfactuals(house, shown[0].whole, seed=shown[0].seed, shown=told)
     return name, scene_graph(house, name, activities()[activity], steps, begins_s=begins_s, others=others)
 
 

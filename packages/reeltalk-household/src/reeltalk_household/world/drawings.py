@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk_household.world.canvas import Canvas, Colour
-from reeltalk_household.world.kinds import KINDS, METAL, named, shade, wood
+from reeltalk_household.world.kinds import KINDS, METAL, colour_rgb, shade, wood
 from reeltalk_household.world.tables import world_table
 
 Tone = Colour | float
@@ -48,7 +48,7 @@ class Drawing:
 
     def body(self, colour: str | None) -> Colour:
         """RGB of an object of this class."""
-        return wood(colour) if self.wooden else named(colour, self.default)
+        return wood(colour) if self.wooden else colour_rgb(colour, self.default)
 
 
 @lru_cache(maxsize=1)
@@ -103,11 +103,9 @@ def draw_object(
 
     Args:
         canvas: The canvas, in metres.
-        class_name: Its class.
         x_m: Middle of its lower edge.
         y_m: Height of its lower edge.
         colour: Name of its colour; None if it has none.
-        states: Its states.
         size: Its size in parts of its kind's.
     """
     with canvas.enlarged(size, x_m, y_m) if size != 1.0 else nullcontext():

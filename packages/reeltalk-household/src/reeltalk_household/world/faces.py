@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reeltalk_household.world.canvas import Canvas, Colour, Point, Stencil, smooth_curve
 from reeltalk_household.world.house import Person
-from reeltalk_household.world.kinds import named, shade
+from reeltalk_household.world.kinds import colour_rgb, shade
 
 WIDE_M: Final = 0.178
 HIGH_M: Final = 0.2
@@ -71,7 +71,7 @@ def draw_head(canvas: Canvas, person: Person, middle: Point, up: Point, face: Fa
         return middle[0] + a * up[1] + b * up[0], middle[1] - a * up[0] + b * up[1]
 
     head = _Head(at, face.heading_deg, size)
-    hair, skin = named(person.hair), _skin(person, face)
+    hair, skin = colour_rgb(person.hair), _skin(person, face)
     line = shade(skin, -0.35)
     for side in (-90, 90):
         x = head.point(side, -0.01, out=1.02)
@@ -105,7 +105,7 @@ def draw_hair_behind(
         return middle[0] + a * up[1] + b * up[0], middle[1] - a * up[0] + b * up[1]
 
     head = _Head(at, heading_deg, size)
-    hair = named(person.hair)
+    hair = colour_rgb(person.hair)
     back = shade(hair, -0.18)
     line = shade(hair, -0.4)
     if person.hair_style == "long":

@@ -64,7 +64,6 @@ def activity_triples(
     """The graph as N-Triples, one per line.
 
     Args:
-        house: The house.
         name: The activity's name, which must end in the house's scene, as `Drink_milk3_scene2`.
         category: One of the twelve categories.
         steps: The steps that were carried out, in the order in which they take effect.
@@ -82,6 +81,7 @@ class _Graph:
         self.lines: list[str] = []
         self._room_of_floor = {floor: room for room, floor in house.floors.items()}
         self.people = tuple(steps[0].before.people)
+        self._close_in: dict[str, tuple[list[tuple[str, _Box]], dict[str, list[tuple[str, str]]]]] = {}
 
     def text(self, others: Sequence[Counterfactual]) -> str:
         self._events()
@@ -186,8 +186,9 @@ class _Graph:
         for number, situation in enumerate(situations):
             names = self._by_support(situation)
             boxes = {name: self._box(situation, name) for name in names}
+            close = self._close(situation, boxes)
             for name in names:
-                version = self._version(situation, name, number, current, boxes)
+                version = self._version(situation, name, number, current, boxes, close)
                 old = current.get(name)
                 if old is not None and (old.values, old.box, old.relations, old.supports) == (
                     version.values,
@@ -224,10 +225,38 @@ class _Graph:
             add(name)
         return order
 
+    def _close(self, situation: Situation, boxes: dict[str, _Box]) -> dict[str, list[tuple[str, str]]]:
+        """What is close to each thing and person; computed anew for rooms in which something has moved."""
+        here: dict[str, list[tuple[str, _Box]]] = {}
+        for states in (situation.things, situation.people):
+            for name, state in states.items():
+                if name not in self._room_of_floor:
+                    here.setdefault(state.room, []).append((name, boxes[name]))
+        for room, placed in here.items():
+            if room not in self._close_in or self._close_in[room][0] != placed:
+                self._close_in[room] = (
+                    placed,
+                    {
+                        name: [
+                            ("close", other)
+                            for other, beside in placed
+                            if other != name and _distance(box.centre, beside) < CLOSE_M
+                        ]
+                        for name, box in placed
+                    },
+                )
+        return {name: found for room in here for name, found in self._close_in[room][1].items()}
+
     def _version(
-        self, situation: Situation, name: str, number: int, current: dict[str, _Version], boxes: dict[str, _Box]
+        self,
+        situation: Situation,
+        name: str,
+        number: int,
+        current: dict[str, _Version],
+        boxes: dict[str, _Box],
+        close: dict[str, list[tuple[str, str]]],
     ) -> _Version:
-        relations = self._relations(situation, name, boxes)
+        relations = self._relations(situation, name, boxes, close)
         supports = tuple(
             sorted((target, current[target].since) for kind, target in relations if kind in ("on", "inside"))
         )
@@ -253,7 +282,9 @@ class _Graph:
         height = 0.1 if name.startswith("floor") else ROOM_HEIGHT_M
         return _Box((ROOM_WIDTH_M / 2, height / 2, 1.0), (ROOM_WIDTH_M, height, 2.0))
 
-    def _relations(self, situation: Situation, name: str, boxes: dict[str, _Box]) -> frozenset[tuple[str, str]]:
+    def _relations(
+        self, situation: Situation, name: str, boxes: dict[str, _Box], close: dict[str, list[tuple[str, str]]]
+    ) -> frozenset[tuple[str, str]]:
         if name in self.house.rooms:
             return frozenset()
         if name in self._room_of_floor:
@@ -281,17 +312,7 @@ class _Graph:
                 found.add(("on", state.support))
             else:
                 found.add(("inside" if state.inside else "on", state.support))
-        centre = boxes[name].centre
-        here = [
-            other
-            for other, state in situation.things.items()
-            if state.room == room and other not in self._room_of_floor
-        ]
-        here += [other for other, person in situation.people.items() if person.room == room]
-        for other in here:
-            if other != name and _distance(centre, boxes[other]) < CLOSE_M:
-                found.add(("close", other))
-        return frozenset(found)
+        return frozenset(found.union(close[name]))
 
     def _state(self, name: str, version: _Version, current: dict[str, _Version], number: int) -> None:
         node = self._node(f"state{number}_{name}")

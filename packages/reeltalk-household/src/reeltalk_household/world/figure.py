@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reeltalk_household.world.canvas import Canvas, Colour, Point, Stencil
 from reeltalk_household.world.faces import Face, draw_hair_behind, draw_head
 from reeltalk_household.world.house import Person
-from reeltalk_household.world.kinds import named, shade
+from reeltalk_household.world.kinds import colour_rgb, shade
 
 ARM_M: Final = 0.56
 HIP_M: Final = 0.76
@@ -180,9 +180,9 @@ def lying(height_m: float) -> Pose:
     return replace(pose, roll_deg=90.0, shift=(0.72, height_m + 0.16))
 
 
-def between(first: Pose, second: Pose, share: float) -> Pose:
+def blend(first: Pose, second: Pose, share: float) -> Pose:
     """A pose between two poses; `share` from 0 to 1."""
-    s = smooth(share)
+    s = ease(share)
     if s <= 0.0:
         return first
     if s >= 1.0:
@@ -200,7 +200,7 @@ def between(first: Pose, second: Pose, share: float) -> Pose:
     )
 
 
-def smooth(share: float) -> float:
+def ease(share: float) -> float:
     """Maps a share to a share that is slow at both ends. The result is between 0 and 1."""
     s = min(max(share, 0.0), 1.0)
     return s * s * (3 - 2 * s)
@@ -244,7 +244,7 @@ def draw_person(canvas: Canvas, person: Person, x_m: float, y_m: float, pose: Po
     points: list[Point] = [(float(x), float(y)) for x, y in joints]
     size = person.height
     clothes = clothes_of(person)
-    shirt, trousers, skin = named(person.shirt), named(person.trousers), person.skin
+    shirt, trousers, skin = colour_rgb(person.shirt), colour_rgb(person.trousers), person.skin
     turned = abs(pose.heading_deg) > 50
     # A body that points to the right shows its right side.
     near = 0 if pose.heading_deg >= 0 else 1

@@ -4,6 +4,7 @@ A film is composed of scenes that are drawn and played one after the other, so t
 before. A scene that cannot be played or filmed is drawn anew. Each video is drawn and encoded in its own process.
 """
 
+import functools
 import json
 import math
 import random
@@ -48,13 +49,17 @@ from reeltalk_household.world.house import House, Split, build_house
 from reeltalk_household.world.scenes import PlayedScene, camera_steps, play_scene, room_of
 from reeltalk_household.world.settings import FilmSettings
 from reeltalk_household.world.shots import View, on_camera
-from reeltalk_household.world.situation import CannotError, Light, ProgramStep, Situation, begin
+from reeltalk_household.world.situation import CannotError, Light, ProgramStep, Situation, initial_situation
 from reeltalk_household.world.talk import Talk
 
 STAGE: Final = "world film"
 MEMORY_BYTES: Final = 1 << 30
 CHARACTER: Final = "character"
 MOST_REASONS: Final = 5
+
+
+_house: Final = functools.lru_cache(maxsize=16)(build_house)
+"""A film asks for its house again and again."""
 
 
 class ScenePlan(BaseModel):
@@ -88,7 +93,7 @@ class FilmPlan(BaseModel):
 
     def built(self) -> House:
         """Its house, with only the people who appear."""
-        return build_house(self.house, self.split).with_people(self.people)
+        return _house(self.house, self.split).with_people(self.people)
 
 
 @dataclass(frozen=True)
@@ -102,12 +107,12 @@ class Planned:
 
 FEWEST_SCENES: Final = 2
 MOST_SCENES: Final = 6
-PEOPLE: Final = (0.25, 0.45, 0.30)
+PEOPLE_SHARES: Final = (0.25, 0.45, 0.30)
 """Shares of films with one, two and three people."""
-ROLES: Final = {1: (1,), 2: (1, 3), 3: (1, 3, 2)}
+ROLE_WEIGHTS: Final = {1: (1,), 2: (1, 3), 3: (1, 3, 2)}
 """How often a scene needs one, two and three people, by the number of those who appear."""
 MOST_LIVELY: Final = 3
-EVENINGS: Final = 0.3
+EVENING_SHARE: Final = 0.3
 FILM_ATTEMPTS: Final = 25
 SCENE_ATTEMPTS: Final = 60
 USUAL_SCENE_S: Final = 18.0
@@ -117,7 +122,7 @@ SHORT_SCENE_S: Final = 10.0
 """How often a film, and a scene of it, is drawn anew."""
 
 
-def plan(settings: FilmSettings) -> Planned:
+def plan_films(settings: FilmSettings) -> Planned:
     """Chooses the films.
 
     Raises:
@@ -157,9 +162,9 @@ def _planned(
     for attempt in range(FILM_ATTEMPTS):
         seed = f"{settings.seed} {house.number} {number} {attempt}"
         draw = random.Random(f"composing {seed}")
-        count = draw.choices(range(1, len(PEOPLE) + 1), PEOPLE)[0]
+        count = draw.choices(range(1, len(PEOPLE_SHARES) + 1), PEOPLE_SHARES)[0]
         names = tuple(draw.sample([person.name for person in house.people], count))
-        light: Light = "evening" if draw.random() < EVENINGS else "day"
+        light: Light = "evening" if draw.random() < EVENING_SHARE else "day"
         found = _compose(house.with_people(names), light, view, seed, settings, draw, failed)
         if found is None:
             continue
@@ -234,7 +239,7 @@ def _room_now(scenes: Sequence[PlayedScene]) -> str | None:
 
 def _drawn_activity(people: int, draw: random.Random) -> Activity:
     """A recipe for at most so many people: all categories are equally frequent, and lively recipes more than others."""
-    roles = draw.choices(range(1, people + 1), ROLES[people])[0]
+    roles = draw.choices(range(1, people + 1), ROLE_WEIGHTS[people])[0]
     fitting = [activity for activity in activities().values() if len(activity.roles) == roles]
     category = draw.choice(sorted({activity.category for activity in fitting}))
     own = [activity for activity in fitting if activity.category == category]
@@ -244,7 +249,7 @@ def _drawn_activity(people: int, draw: random.Random) -> Activity:
 def _beginning(house: House, light: Light, seed: str) -> Situation:
     draw = random.Random(f"beginning {seed}")
     rooms = [draw.choice(list(house.rooms)) for _ in house.people]
-    return begin(house, rooms, light=light, draw=draw)
+    return initial_situation(house, rooms, light=light, draw=draw)
 
 
 def play_film(planned: FilmPlan) -> list[PlayedScene]:
@@ -286,7 +291,7 @@ def film(
         if (entry.stage, entry.settings, entry.version) == (STAGE, recorded, __version__):
             return StageReport(stage=STAGE, counts={"videos": benchmark.rows(VIDEOS)}, warnings=("it is up to date",))
         raise BenchmarkError(f"{benchmark.path} holds videos of '{entry.stage}' or of other settings; choose another")
-    planned = plan(settings)
+    planned = plan_films(settings)
     work = benchmark.path / WORK / "film"
     work.mkdir(parents=True, exist_ok=True)
     open_plans = [p for p in planned.plans if not _is_filmed(work, p, settings)]
@@ -474,7 +479,6 @@ def scene_graph(
     """The curated graph of steps in a row as N-Quads.
 
     Args:
-        house: The house.
         clip: The graph's name.
         activity: Gives the category.
         steps: Steps in the order in which they take effect, each in the situation after the one before.
@@ -533,7 +537,7 @@ def _boxes(made: _Filmed) -> list[KnownBox]:
     ]
 
 
-SAID: Final = ("licence", "source", "split", "category")
+SIDECAR_FIELDS: Final = ("licence", "source", "split", "category")
 """Fields of a video that its sidecar holds."""
 
 
@@ -576,7 +580,7 @@ def _write_file(filmed: Benchmark, video: Video, talk: Sequence[Utterance], fold
         raise BenchmarkError(f"the file of video '{video.id}' is not in {filmed.path}; film it into another folder")
     source = filmed.media.whole(video.sha256)
     target = folder / f"{video.id}.mp4"
-    said = {name: value for name in SAID if (value := getattr(video, name)) is not None}
+    said = {name: value for name in SIDECAR_FIELDS if (value := getattr(video, name)) is not None}
     write_bytes(target.with_suffix(".json"), f"{json.dumps(said, indent=0)}\n".encode())
     if talk:
         write_bytes(target.with_suffix(".vtt"), web_subtitles(talk).encode())

@@ -319,7 +319,7 @@ class _Builder:
         width = thing.kind.width_m
         x = x_m - width / 2
         for name in held:
-            # What stands on a counter keeps half of it free for what people put there.
+            # Things on a counter leave half of it free for what people put there.
             share = KINDS[name].width_m + 0.06
             x += share
             lies = self._add(
@@ -351,7 +351,7 @@ class _Builder:
                     free = [colour for colour in thing.kind.colours if colour not in {t.colour for t in others}]
                     thing = replace(thing, colour=self.random.choice(free or thing.kind.colours))
                 self.things[name] = thing
-        for name, place in settle(self.things, self.rooms, self.floors, self.random).items():
+        for name, place in place_things(self.things, self.rooms, self.floors, self.random).items():
             room, layer = self.rooms[place.room], self.things[place.support].layer
             self.things[name] = replace(
                 self.things[name],
@@ -393,7 +393,7 @@ class Place(NamedTuple):
     y_m: float
 
 
-def settle(
+def place_things(
     things: Mapping[str, Thing], rooms: Mapping[str, Room], floors: Mapping[str, str], draw: random.Random
 ) -> dict[str, Place]:
     """Draws a place for everything that people carry about.

@@ -64,14 +64,14 @@ GLOW: Final = (255, 236, 160)
 SKY: Final = (176, 216, 240)
 
 
-def named(colour: str | None, default: Colour = METAL) -> Colour:
+def colour_rgb(colour: str | None, default: Colour = METAL) -> Colour:
     """RGB of a named colour."""
     return COLOURS.get(colour, default) if colour else default
 
 
 def wood(colour: str | None) -> Colour:
     """RGB of painted or plain wood."""
-    return WOOD.get(colour or "brown") or named(colour)
+    return WOOD.get(colour or "brown") or colour_rgb(colour)
 
 
 def shade(colour: Colour, by: float) -> Colour:

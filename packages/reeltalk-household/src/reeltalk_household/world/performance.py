@@ -2,7 +2,7 @@
 
 Each person does their lines one after the other. What a step changes is checked and applied at its moment of effect, on
 the situation that all share; if its precondition does not hold then, the script cannot be carried out. A line that
-needs two people, such as handing something over, begins when both have come to it; whoever comes first waits. Some
+needs two people, such as handing something over, begins when both have come to it; the first to come waits. Some
 changes happen by themselves, such as a kettle that boils a while after it was switched on.
 """
 
@@ -17,7 +17,7 @@ from typing import Final
 from reeltalk.language.vocabulary import class_of
 from reeltalk_household.world.house import ROOM_ORDER, House
 from reeltalk_household.world.purposes import purposes
-from reeltalk_household.world.simulation import BESIDE_M, REACH_M, Going, location, set_out, take_effect
+from reeltalk_household.world.simulation import BESIDE_M, REACH_M, BegunStep, begin_command, location, take_effect
 from reeltalk_household.world.situation import (
     DURATIONS_S,
     FEELING_ACTIONS,
@@ -38,7 +38,7 @@ WORTH_A_WAIT_S: Final = 2.2
 AFTERMATH_S: Final = 3.0
 """How long after the last line the people are watched for changes that happen by themselves."""
 LONGEST_S: Final = 60.0
-JOINT: Final = frozenset({"give", "say", "show", "hug", "comfort", "throw", "meet"})
+JOINT_ACTIONS: Final = frozenset({"give", "say", "show", "hug", "comfort", "throw", "meet"})
 """Verbs whose line needs everybody that it names to have come to it."""
 REACTIONS: Final = frozenset({"smile", "frown", "scowl", "gasp", "calm", "clap", "sweep", "wipe", "watch"})
 """Verbs of lines that always wait for the lines above them."""
@@ -51,7 +51,7 @@ PUT_DOWN_ON: Final = frozenset(
 )
 CLOSED_AGAIN: Final = 0.7
 """How often somebody closes again what they opened to take something out."""
-KEPT: Final = 0.25
+HELD_SHARE: Final = 0.25
 """How often somebody still holds something at the end of a scene."""
 
 
@@ -80,7 +80,7 @@ class Line:
         if self.person is None:
             return ()
         words = self.words if self.command is None else (self.command.main or "", *self.command.targets)
-        others = [word for word in words if class_of(word) == "character"] if self.verb in JOINT else []
+        others = [word for word in words if class_of(word) == "character"] if self.verb in JOINT_ACTIONS else []
         return tuple(dict.fromkeys((self.person, *others)))
 
     @property
@@ -90,14 +90,14 @@ class Line:
 
 
 _CAUSES: Final[Mapping[str, str]] = world_table("actions")["causes"]
-FEELINGS_BY: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = world_table("actions")["feelings"]
+STEP_FEELINGS: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = world_table("actions")["feelings"]
 """How often people show a feeling because of a step: `=` who did it, `>` to whom it was done, `o` others who see it."""
 LATEST_FEELING_S: Final = 4.0
 
 
 @dataclass
 class _Done:
-    going: Going
+    going: BegunStep
     after: Situation
     cause: "_Done | None" = None
     line: int | None = None
@@ -134,7 +134,6 @@ def carry_out_script(
     """Lets people carry out a script.
 
     Args:
-        house: The house.
         lines: The script; each person does their own lines in this order.
         start: The situation before it.
         start_s: When it begins.
@@ -151,7 +150,7 @@ def carry_out(house: House, commands: Sequence[Command], start: Situation) -> li
     """Carries out a program.
 
     Each person does their commands one after the other, and people act at the same time. For what two people do
-    together, such as handing something over, whoever is there first waits for the other.
+    together, such as handing something over, the first to be there waits for the other.
 
     Returns:
         The steps in the order in which they take effect.
@@ -296,7 +295,7 @@ class _Performance:
                 self._finish(number, t)
                 return
             pace = 1.0 if self.exact else round(self.draw.uniform(0.85, 1.2), 2)
-            going = set_out(self.house, command, self.situation, t, pace=pace, bound_for=self.bound_for)
+            going = begin_command(self.house, command, self.situation, t, pace=pace, bound_for=self.bound_for)
         except CannotError as error:
             raise CannotError(f"{self._place(number)}: {error}") from None
         if going.to is not None:
@@ -338,9 +337,9 @@ class _Performance:
         start_s = round(max(since_s, self.people[person].free_s) + 0.2, 3)
         length_s = round(t - start_s - 0.1, 1)
         if person != last and length_s >= WORTH_A_WAIT_S:
-            self._record_wait(Going(Command("wait", last, (), person), start_s, length_s))
+            self._record_wait(BegunStep(Command("wait", last, (), person), start_s, length_s))
 
-    def _record_wait(self, going: Going) -> None:
+    def _record_wait(self, going: BegunStep) -> None:
         # A wait changes nothing, so it can be entered when it is over.
         place = bisect_right([done.going.effect_s for done in self.done], going.effect_s)
         after = self.done[place - 1].after if place else self.start
@@ -353,7 +352,7 @@ class _Performance:
         line = self.script[number]
         return line.text if line.command is None else f"step {number + 1}, {line.command.line}"
 
-    def _take_effect(self, number: int, going: Going) -> None:
+    def _take_effect(self, number: int, going: BegunStep) -> None:
         command = going.command
         try:
             self.situation = take_effect(self.house, going, self.situation)
@@ -371,7 +370,7 @@ class _Performance:
     def _react(self, done: _Done) -> None:
         """Feelings that people show because of a step, if it moves them."""
         command = done.going.command
-        wanted = FEELINGS_BY.get(f"say {command.speech_act}" if command.action == "say" else command.action)
+        wanted = STEP_FEELINGS.get(f"say {command.speech_act}" if command.action == "say" else command.action)
         if wanted is None or self.exact:
             return
         doer = command.person if done.cause is None or command.person else done.cause.going.command.person
@@ -397,12 +396,12 @@ class _Performance:
         if doing.in_line or doing.free_s > t:
             self._later(round(t + 0.3, 1), lambda now: self._show(person, action, cause, now))
             return
-        going = Going(Command(action, None, (), person), t, DURATIONS_S[action])
+        going = BegunStep(Command(action, None, (), person), t, DURATIONS_S[action])
         doing.free_s = going.end_s
         self.end_s = max(self.end_s, going.end_s)
         self._later(going.effect_s, lambda now: self._feel(going, cause))
 
-    def _feel(self, going: Going, cause: _Done) -> None:
+    def _feel(self, going: BegunStep, cause: _Done) -> None:
         self.situation = take_effect(self.house, going, self.situation)
         self.done.append(_Done(going, self.situation, cause))
 
@@ -410,7 +409,7 @@ class _Performance:
         length_s = DURATIONS_S[command.action]
 
         def happen(t: float) -> None:
-            going = Going(command, round(t - length_s / 2, 3), length_s)
+            going = BegunStep(command, round(t - length_s / 2, 3), length_s)
             try:
                 self.situation = take_effect(self.house, going, self.situation)
             except CannotError:
@@ -537,7 +536,7 @@ class _Performance:
             yield Command("stand", None, (), person)
         for name in self.situation.people[person].held:
             agent = self.situation.people[person]
-            if self.draw.random() < KEPT:
+            if self.draw.random() < HELD_SHARE:
                 continue
             near = [
                 place
@@ -688,8 +687,8 @@ def consequences(
         return
     kind, values = class_of(name), after.things[name].values
     draw = chance(action, name, command.person is None)
-    if action == "switchOn" and kind in RUNNING:
-        change, soonest_s, latest_s = RUNNING[kind]
+    if action == "switchOn" and kind in MACHINES:
+        change, soonest_s, latest_s = MACHINES[kind]
         yield Command(change, name, (), None), draw.uniform(soonest_s, latest_s)
     elif action == "boil":
         yield Command("finish", name, (), None), draw.uniform(3.0, 7.0)
@@ -702,7 +701,7 @@ def consequences(
             yield Command("break", name, (), None), 1.0
 
 
-RUNNING: Final = {
+MACHINES: Final = {
     "kettle": ("boil", 3.0, 6.0),
     "toaster": ("pop", 3.0, 6.0),
     "microwave": ("finish", 3.0, 6.0),

@@ -11,7 +11,7 @@ DROP_M: Final = {"front": 0.4, "floor": 0.3}
 """How much lower an object is drawn if it is in front of the back wall."""
 STANDING_OUT: Final = frozenset({"vase", "toaster", "giftbox"})
 """Containers of which only the upper part of the contents is seen."""
-FLAT: Final = frozenset({"floor", "rug"})
+FLAT_CLASSES: Final = frozenset({"floor", "rug"})
 """Classes on which others stand."""
 MOST_SHOWN_INSIDE: Final = 6
 SHELVES: Final = {
@@ -50,7 +50,7 @@ def place_of(house: House, situation: Situation, name: str) -> Point:
     return across, holder.y_m + first + step * (place % shelves) - drop
 
 
-def fitting(house: House, situation: Situation, name: str) -> float:
+def fit_scale(house: House, situation: Situation, name: str) -> float:
     """How much smaller an object is drawn, so that it fits on the shelf of what it is in; 1 if it fits."""
     state = situation.things[name]
     holder = class_of(state.support)
@@ -95,11 +95,11 @@ def drawing_order(house: House, situation: Situation, room: str, layer: str) -> 
 
     roots = [n for n in children.get(room, ()) if house.things[n].layer == layer]
     # An object on an object of another layer is drawn with that.
-    for name in sorted(roots, key=lambda n: (class_of(n) not in FLAT, n)):
+    for name in sorted(roots, key=lambda n: (class_of(n) not in FLAT_CLASSES, n)):
         add(name)
     return ordered
 
 
-def in_use(situation: Situation) -> frozenset[str]:
+def seats_in_use(situation: Situation) -> frozenset[str]:
     """Seats on which somebody is. They are drawn behind their people."""
     return frozenset(state.seat for state in situation.people.values() if state.seat is not None)

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from reeltalk.language.vocabulary import class_of
 from reeltalk_household.world.house import House
-from reeltalk_household.world.simulation import Going, take_effect
+from reeltalk_household.world.simulation import BegunStep, take_effect
 from reeltalk_household.world.situation import (
-    UNDONE,
+    AGENTLESS_ACTIONS,
     CannotError,
     Command,
     PersonState,
@@ -22,18 +22,20 @@ from reeltalk_household.world.situation import (
     ThingState,
 )
 
-UNMEANT: Final = UNDONE | frozenset(
+PURPOSELESS: Final = AGENTLESS_ACTIONS | frozenset(
     "walk stand turnTo wait say drop knock fall fallback fallsit close switchOff smile frown scowl gasp calm".split()
 )
 """Actions for which nothing else is done."""
 PLACINGS: Final = frozenset({"put", "putIn"})
-BETWEEN: Final = frozenset("walk stand turnTo lookAt wait say close switchOff smile frown scowl gasp calm open".split())
+ON_THE_WAY: Final = frozenset(
+    "walk stand turnTo lookAt wait say close switchOff smile frown scowl gasp calm open".split()
+)
 """What somebody may do on the way from taking a thing to putting it where it is taken to."""
 _THING: Final = tuple(field.name for field in fields(ThingState) if field.name != "values")
 _PERSON: Final = tuple(field.name for field in fields(PersonState) if field.name not in ("facing", "gaze", "feeling"))
 
 
-def enabling(house: House, steps: Sequence[ProgramStep]) -> list[frozenset[int]]:
+def enabling_steps(house: House, steps: Sequence[ProgramStep]) -> list[frozenset[int]]:
     """For each step of a scene, the earlier steps without which it could not have taken effect."""
     found = []
     changes: dict[_Fact, tuple[int, Any]] = {}
@@ -86,30 +88,29 @@ def _with(situation: Situation, facts: Mapping[_Fact, Any]) -> Situation:
 
 def _can_happen(house: House, step: ProgramStep, situation: Situation) -> bool:
     try:
-        take_effect(house, going(step), situation)
+        take_effect(house, as_going(step), situation)
     except CannotError:
         return False
     return True
 
 
-def going(step: ProgramStep) -> Going:
+def as_going(step: ProgramStep) -> BegunStep:
     """A step before it takes effect."""
     to = None
     if step.command.action == "walk" and step.command.person is not None:
         state = step.after.people[step.command.person]
         to = (state.room, state.x_m, state.facing)
-    return Going(step.command, step.start_s, step.duration_s, to)
+    return BegunStep(step.command, step.start_s, step.duration_s, to)
 
 
 def purposes(house: House, steps: Sequence[ProgramStep], *, unmeant: Collection[int] = ()) -> list[int | None]:
     """For each step of a scene, the later act of the same person that it is for; None if there is none.
 
     Args:
-        house: The house.
         steps: The scene, in the order in which its steps take effect.
         unmeant: Steps that nothing is done for, such as putting things down before somebody leaves.
     """
-    served = ends_of(steps, enabling(house, steps), unmeant)
+    served = ends_of(steps, enabling_steps(house, steps), unmeant)
     found = [_chosen(steps, n, ends) for n, ends in enumerate(served)]
     for n, end in enumerate(found):
         # People go somewhere for what they do there in the end, not to open a door.
@@ -130,7 +131,7 @@ def _chosen(steps: Sequence[ProgramStep], number: int, ends: Sequence[int]) -> i
         (
             n
             for n, step in enumerate(steps[number + 1 :], number + 1)
-            if step.command.person == person and step.command.action not in BETWEEN
+            if step.command.person == person and step.command.action not in ON_THE_WAY
         ),
         None,
     )
@@ -166,4 +167,4 @@ def _is_end(one: Command, other: Command) -> bool:
         return False
     # Somebody walks to a thing to close it or to switch it off.
     at_its_place = one.action == "walk" and other.action in ("close", "switchOff") and one.main == other.main
-    return other.action not in UNMEANT or at_its_place
+    return other.action not in PURPOSELESS or at_its_place

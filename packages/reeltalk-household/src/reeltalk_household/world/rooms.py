@@ -14,7 +14,6 @@ def draw_room(canvas: Canvas, house: House, room: str, light: str = "day") -> No
 
     Args:
         canvas: The canvas, in metres.
-        house: The house.
         room: Name of the room, such as `kitchen1`.
         light: day or evening, as the window shows it.
     """

@@ -21,17 +21,17 @@ from reeltalk_household.world.talk import Talk
 SHORTEST_S: Final = 10.0
 LONGEST_S: Final = 40.0
 FEWEST_STEPS: Final = 4
-A_WHILE: Final = 0.75
+PAUSE_SHARE: Final = 0.75
 """How often a scene begins a while after the one before."""
-TOGETHER: Final = 0.88
+TOGETHER_SHARE: Final = 0.88
 """How often somebody of the cast is in the scene's room when it begins."""
-BESIDE: Final = 0.5
+BESIDE_SHARE: Final = 0.5
 """How often somebody else does something of their own in the same room."""
 AFTER_S: Final = 0.5
 """Time between the last step of a scene and the next scene."""
-ASIDES: Final = 0.1
+ASIDE_SHARE: Final = 0.1
 """How often somebody looks at something else before a line of a script."""
-ASIDE: Final = frozenset(
+ASIDE_THINGS: Final = frozenset(
     {"clock", "wallpictureframe", "orchid", "tv", "fridge", "closet", "bookshelf", "bathtub", "vase"}
 )
 CUT_S: Final = 0.7
@@ -69,7 +69,6 @@ def play_scene(
     """Lets the people of a situation play a recipe.
 
     Args:
-        house: The house.
         activity: The recipe.
         before: The situation before it.
         start_s: When it begins.
@@ -90,7 +89,7 @@ def play_scene(
     room = _room(house, activity, lines, before, draw)
     start, present = before, [person for person in others if before.people[person].room == room]
     # Where the camera is, nobody may appear from nowhere.
-    if room_now is None or (room != room_now and draw.random() < A_WHILE):
+    if room_now is None or (room != room_now and draw.random() < PAUSE_SHARE):
         start, present = _later(house, before, list(cast.values()), others, room, draw)
     for person in present:
         lines += _beside(house, start, person, room, draw)
@@ -160,7 +159,7 @@ def _later(
     elsewhere = [name for name in house.rooms if name != room]
     for person in (*cast, *others):
         start = with_person(start, person, feeling=None)
-        here = draw.random() < (TOGETHER if person in cast else BESIDE)
+        here = draw.random() < (TOGETHER_SHARE if person in cast else BESIDE_SHARE)
         where = room if here else draw.choice(elsewhere)
         if before.people[person].posture == "stand":
             start = moved_to(start, person, where, places.pop(), facing=draw.choice((1, -1)))
@@ -194,11 +193,11 @@ def _beside(house: House, start: Situation, person: str, room: str, draw: random
 
 def _with_asides(house: House, start: Situation, lines: Sequence[Line], room: str, draw: random.Random) -> list[Line]:
     """The lines with a look at something else here and there, so that what comes next is not certain."""
-    seen = [name for name, state in start.things.items() if state.room == room and class_of(name) in ASIDE]
+    seen = [name for name, state in start.things.items() if state.room == room and class_of(name) in ASIDE_THINGS]
     found: list[Line] = []
     for line in lines:
         others = [person for person in start.people if person != line.person and start.people[person].room == room]
-        if line.person is not None and seen and draw.random() < ASIDES:
+        if line.person is not None and seen and draw.random() < ASIDE_SHARE:
             looked_at = draw.choice(others) if others and draw.random() < 0.4 else draw.choice(seen)
             found.append(Line(line.person, draw.choice(("lookAt", "turnTo")), (looked_at,)))
         found.append(line)

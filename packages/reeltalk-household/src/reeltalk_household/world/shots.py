@@ -107,7 +107,6 @@ def on_camera(house: House, steps: Sequence[ProgramStep], *, view: View, begin_s
     The place must be seen from a quarter of a second before to a quarter of a second after.
 
     Args:
-        house: The house.
         steps: The steps of a film or of one scene, in the order in which they take effect.
         view: How the camera moves.
         begin_s: When the first scene begins.

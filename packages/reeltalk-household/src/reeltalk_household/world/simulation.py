@@ -598,7 +598,7 @@ FILLED_FIRST: Final = frozenset({"microwave", "toaster", "washingmachine"})
 """Machines that nobody switches on while they are empty."""
 
 
-def happen(house: House, command: Command, situation: Situation) -> Situation:
+def apply_change(house: House, command: Command, situation: Situation) -> Situation:
     """The situation after a change that nobody does, such as a kettle that boils.
 
     Raises:
@@ -654,7 +654,7 @@ CROWDED_M: Final = 0.55
 
 
 @dataclass(frozen=True)
-class Going:
+class BegunStep:
     """A step that somebody has begun, before it takes effect."""
 
     command: Command
@@ -672,7 +672,7 @@ class Going:
         return round(self.start_s + self.duration_s, 3)
 
 
-def set_out(
+def begin_command(
     house: House,
     command: Command,
     situation: Situation,
@@ -680,11 +680,10 @@ def set_out(
     *,
     pace: float = 1.0,
     bound_for: Mapping[str, tuple[str, float]] | None = None,
-) -> Going:
+) -> BegunStep:
     """Begins a command.
 
     Args:
-        house: The house.
         command: The command of a person.
         situation: The situation at its start.
         start_s: When it starts.
@@ -697,13 +696,13 @@ def set_out(
     if command.action == "walk":
         return _set_out(house, command, situation, start_s, bound_for or {})
     if command.action == "say":
-        return Going(command, start_s, talk_s(command.says or ""))
+        return BegunStep(command, start_s, talk_s(command.says or ""))
     if command.action not in RULES:
         raise CannotError(f"{command.action!r} is no action")
-    return Going(command, start_s, round(DURATIONS_S[command.action] * pace, 1))
+    return BegunStep(command, start_s, round(DURATIONS_S[command.action] * pace, 1))
 
 
-def take_effect(house: House, going: Going, situation: Situation) -> Situation:
+def take_effect(house: House, going: BegunStep, situation: Situation) -> Situation:
     """The situation after a step that was begun takes effect.
 
     Raises:
@@ -711,7 +710,7 @@ def take_effect(house: House, going: Going, situation: Situation) -> Situation:
     """
     command = going.command
     if command.person is None:
-        return happen(house, command, situation)
+        return apply_change(house, command, situation)
     s = SituatedCommand(house, command, situation)
     if going.to is None:
         return RULES[command.action](s)
@@ -731,13 +730,13 @@ def moved_to(situation: Situation, person: str, room: str, x_m: float, *, facing
     return moved
 
 
-def do(house: House, command: Command, situation: Situation, start_s: float = 0.0) -> ProgramStep:
+def carry_out_command(house: House, command: Command, situation: Situation, start_s: float = 0.0) -> ProgramStep:
     """Carries out one command alone.
 
     Raises:
         CannotError: Its precondition does not hold.
     """
-    going = set_out(house, command, situation, start_s)
+    going = begin_command(house, command, situation, start_s)
     return ProgramStep(command, start_s, going.duration_s, situation, take_effect(house, going, situation))
 
 
@@ -768,7 +767,7 @@ def stop_beside(house: House, x_m: float, from_x_m: float, name: str, others_x_m
 
 def _set_out(
     house: House, command: Command, situation: Situation, start_s: float, bound_for: Mapping[str, tuple[str, float]]
-) -> Going:
+) -> BegunStep:
     agent = SituatedCommand(house, command, situation).agent
     name = command.main
     if name is None:
@@ -787,4 +786,4 @@ def _set_out(
         length += abs(DOOR_X_M[house.rooms[agent.room].door] - agent.x_m)
     facing = (1 if stop > entered else -1) if name in house.rooms else (1 if x_m > stop else -1)
     seconds = round(length / WALK_M_PER_S + SETTLE_S, 1)
-    return Going(command, start_s, seconds, (room, round(stop, 3), facing))
+    return BegunStep(command, start_s, seconds, (room, round(stop, 3), facing))

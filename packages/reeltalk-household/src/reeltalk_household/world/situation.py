@@ -4,20 +4,18 @@ Programs are written as in VirtualHome. `simulation.py` checks the conditions of
 """
 
 import random
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final, Literal
 
-from reeltalk.errors import InputError, ReeltalkError
-from reeltalk.language.vocabulary import SPEECH_ACTS, class_of
-from reeltalk_household.world.house import ROOM_WIDTH_M, House, settle
+from reeltalk.errors import ReeltalkError
+from reeltalk.language.vocabulary import class_of
+from reeltalk_household.world.house import ROOM_WIDTH_M, House, place_things
 from reeltalk_household.world.tables import world_table
 
 DURATIONS_S: Final[Mapping[str, float]] = world_table("actions")["seconds"]
 """Seconds that each action takes. The time of a walk depends on its distance, of talk on its words."""
-UNDONE: Final = frozenset({"boil", "pop", "finish", "ring", "break", "spill", "cool"})
+AGENTLESS_ACTIONS: Final = frozenset({"boil", "pop", "finish", "ring", "break", "spill", "cool"})
 """Changes that nobody does."""
 LATER: Final = "later"
 """A cut to another time. Only cameras know this action; no graph has it."""
@@ -71,60 +69,6 @@ class Command:
         if self.says is not None:
             parts.append(f'"{self.speech_act}: {self.says}"')
         return " ".join(parts)
-
-
-ACTIONS: Final = {action.upper(): action for action in ("walk", "say", *DURATIONS_S) if action not in UNDONE}
-_LINE: Final = re.compile(
-    r"\s*(?:<char(?P<person>\d)>\s*)?\[(?P<action>\w+)\](?P<names>(?:\s*<[a-z_ ]+>\s*\(\d+\))*)"
-    r'(?:\s*"(?P<act>[a-z]+):\s*(?P<says>[^"]+)")?\s*'
-)
-
-
-def parse_command(line: str) -> Command:
-    """Reads a line of a program. A line without a person is the first person's.
-
-    Raises:
-        CannotError: It is not in VirtualHome's form.
-    """
-    match = _LINE.fullmatch(line)
-    if match is None:
-        raise CannotError(f"{line.strip()!r} is no step; expected as <char0> [WALK] <television> (297)")
-    action = ACTIONS.get(match["action"].upper())
-    if action is None:
-        raise CannotError(f"{match['action']!r} is no action; known: {', '.join(sorted(ACTIONS))}")
-    names = [
-        f"{name.replace(' ', '')}{number}" for name, number in re.findall(r"<([a-z_ ]+)>\s*\((\d+)\)", match["names"])
-    ]
-    if (action == "say") != (match["says"] is not None) or (match["act"] or SPEECH_ACTS[0]) not in SPEECH_ACTS:
-        acts = ", ".join(SPEECH_ACTS)
-        raise CannotError(
-            f'{line.strip()!r}: only SAY takes words, as <char0> [SAY] <character> (2) "ask: Tea?"; before the colon '
-            f"stands one of {acts}"
-        )
-    person = f"character{int(match['person'] or 0) + 1}"
-    if action == "say":
-        about = [name for name in names if class_of(name) != "character"]
-        heard = tuple(name for name in names if class_of(name) == "character")
-        return Command(action, about[0] if about else None, heard, person, match["says"], match["act"])
-    return Command(action, names[0] if names else None, tuple(names[1:]), person)
-
-
-def read_program(text: str, *, file: Path) -> list[Command]:
-    """Reads a program, one command per line. Empty lines and lines that begin with # are skipped.
-
-    Raises:
-        InputError: A line is not a step; the message names it.
-    """
-    commands = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            try:
-                commands.append(parse_command(line))
-            except CannotError as error:
-                raise InputError(str(error), file=file, line=number) from None
-    if not commands:
-        raise InputError("no step", file=file, hint="expected lines as [WALK] <fridge> (3)")
-    return commands
 
 
 HANDS: Final = ("right", "left")
@@ -224,7 +168,7 @@ class ProgramStep:
         return person is not None and self.before.people[person].room != self.after.people[person].room
 
 
-OFTEN: Final[Mapping[str, tuple[str, str, float]]] = world_table("actions")["often"]
+FIRST_STATES: Final[Mapping[str, tuple[str, str, float]]] = world_table("actions")["often"]
 """States that things may have when a film begins: what they lack then, what they have, and how often."""
 
 
@@ -233,13 +177,12 @@ def moment_of_effect(action: str, start_s: float, duration_s: float) -> float:
     return round(start_s + (duration_s if action == "walk" else duration_s / 2), 3)
 
 
-def begin(
+def initial_situation(
     house: House, rooms: str | Sequence[str], *, light: Light = "day", draw: random.Random | None = None
 ) -> Situation:
     """The initial situation of a house.
 
     Args:
-        house: The house.
         rooms: Name of the room of each person, in the order of `House.people`, such as `["kitchen1", "kitchen1"]`; one
             name for the first person alone. People in one room stand side by side about its middle.
         light: Time of the day.
@@ -251,10 +194,10 @@ def begin(
         for name, t in house.things.items()
     }
     if draw is not None:
-        for name, place in settle(house.things, house.rooms, house.floors, draw).items():
+        for name, place in place_things(house.things, house.rooms, house.floors, draw).items():
             things[name] = replace(things[name], **place._asdict())
         for name, state in things.items():
-            change = OFTEN.get(class_of(name))
+            change = FIRST_STATES.get(class_of(name))
             if change is not None and draw.random() < change[2]:
                 things[name] = replace(state, values=(state.values - {change[0]}) | {change[1]})
     people = {}

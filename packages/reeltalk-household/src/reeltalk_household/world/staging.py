@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from reeltalk_household.world.figure import smooth
+from reeltalk_household.world.figure import ease
 from reeltalk_household.world.house import DOOR_X_M, House
 from reeltalk_household.world.situation import LATER, PersonState, ProgramStep, Situation
 
@@ -19,7 +19,7 @@ APART_M: Final = 0.64
 EASE_S: Final = 0.5
 SETTLE_S: Final = 0.3
 """How long before the end of a walk the person arrives."""
-TOGETHER: Final = frozenset({"give", "hug", "comfort", "say", "show", "wave", "throw"})
+JOINT_ACTIONS: Final = frozenset({"give", "hug", "comfort", "say", "show", "wave", "throw"})
 """Actions in which a person that they are done to takes part."""
 
 
@@ -39,7 +39,6 @@ class Staging:
     """The people of a program, by time.
 
     Args:
-        house: The house.
         steps: The steps, in the order in which they take effect, with times from the film's start.
         begin_s: When the first scene begins.
     """
@@ -68,7 +67,7 @@ class Staging:
         for step in sorted(steps, key=lambda step: step.start_s):
             if step.command.person is not None:
                 self._own.setdefault(step.command.person, []).append(step)
-            if step.command.action in TOGETHER:
+            if step.command.action in JOINT_ACTIONS:
                 for name in (step.command.main, *step.command.targets):
                     if name in step.before.people and name != step.command.person:
                         self._with.setdefault(str(name), []).append(step)
@@ -118,7 +117,7 @@ class Staging:
             following = self._situations[now + 1].people[person]
             cut = any(start_s == self.changes_s[now] for start_s, _, _ in self.scenes[1:])
             if left_s < EASE_S and following.room == state.room and not cut:
-                x_m += (self._apart[now + 1][person] - x_m) * smooth(1 - left_s / EASE_S)
+                x_m += (self._apart[now + 1][person] - x_m) * ease(1 - left_s / EASE_S)
         return Whereabouts(state.room, x_m)
 
     def _on_walk(self, person: str, step: ProgramStep, time_s: float) -> Whereabouts:
@@ -142,7 +141,7 @@ class Staging:
         raise AssertionError("a walk has a way")
 
     def entered_s(self, step: ProgramStep) -> float:
-        """When a walk to another room leaves the first one."""
+        """Time at which a walk to another room leaves the first one, in seconds."""
         person = str(step.command.person)
         low, high = step.start_s, step.end_s
         before = step.before.people[person].room

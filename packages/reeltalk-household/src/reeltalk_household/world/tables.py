@@ -8,5 +8,5 @@ from typing import Any
 
 @cache
 def world_table(name: str) -> dict[str, Any]:
-    """The content of `NAME.toml`, which nobody may change."""
+    """The content of `NAME.toml`; do not change it."""
     return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))

@@ -23,7 +23,7 @@ def sentences() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     return {act: {kind: tuple(lines) for kind, lines in kinds.items()} for act, kinds in raw.items()}
 
 
-def thing_as_said(thing: Thing) -> str:
+def thing_words(thing: Thing) -> str:
     """An object as people call it, such as `the small red mug`."""
     return " ".join(filter(None, ("the", thing.size, thing.colour, plain_name(thing.name))))
 
@@ -51,14 +51,14 @@ class Talk:
             speaker: Who speaks.
             listeners: Who is spoken to; the first is called by name.
             about: The object that it is about; None for something that is not in sight.
-            draw: Decides.
+            draw: Chooses the sentence.
         """
         known = sentences()[act]
         kind = "thing" if about is not None and "thing" in known else "free"
         slots = {name: draw.choice(values) for name, values in world_table("talk")["words"].items()}
         slots["listener"] = house.person(listeners[0]).name
         if about is not None:
-            slots["thing"] = thing_as_said(house.things[about])
+            slots["thing"] = thing_words(house.things[about])
         lines = list(known[kind])
         draw.shuffle(lines)
         made = [line.format(**slots) for line in lines]

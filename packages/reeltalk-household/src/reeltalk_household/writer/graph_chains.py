@@ -26,15 +26,15 @@ from reeltalk_build.graph.reading import read_activity
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.balancing import AnswerBalance
 from reeltalk_household.questions.checking import Checker
-from reeltalk_household.questions.linked import DULL, scene_questions
+from reeltalk_household.questions.linked import CONNECTING_ACTS, scene_questions
 from reeltalk_household.questions.question import Question, act_phrase, called_thing, story_of
 from reeltalk_household.questions.questions import questions
 from reeltalk_household.questions.wording import (
     SUBJECT,
     WordedQuestion,
     fitting_forms,
-    identity,
     name_in,
+    question_identity,
     word_question,
 )
 
@@ -54,7 +54,7 @@ class VideoPart:
         """The order of the first event of the last clip."""
         return sum(event.part < len(self.graphs) - 1 for event in self.story.events)
 
-    def asked_of_last(self, seed: int) -> list[Question]:
+    def questions_of_last(self, seed: int) -> list[Question]:
         """All questions about the clips, with those about the last clip alone; see `question_pool`."""
         return [*self.question_pool(seed), *scene_questions(self.story, self.boundary)]
 
@@ -139,7 +139,7 @@ def _with_anchor(question: Question, story: Story) -> Question:
     if question.kind == "feels_after":
         return replace(question, anchor=question.evidence[0].order)
     if question.kind == "clothes_colour":
-        # Whoever acts is seen.
+        # A person who acts is seen.
         return replace(question, evidence=story_of(question, story).events[-1:])
     return question
 
@@ -181,7 +181,7 @@ def _by(person: str | None, what: object) -> str:
     return f"{what}" if person is None else f"{what} by {person}"
 
 
-def asked_facts(question: Question) -> frozenset[KnownFact]:
+def answer_facts(question: Question) -> frozenset[KnownFact]:
     """The facts that the answer adds to the question."""
     kind, params, person = question.kind, question.params, question.person
     orders = {event.order: _known_as(event) for event in question.evidence}
@@ -201,7 +201,7 @@ def asked_facts(question: Question) -> frozenset[KnownFact]:
 
 def known_facts(question: Question) -> frozenset[KnownFact]:
     """All facts known after the question and its answer: the facts of both."""
-    told: set[KnownFact] = set(asked_facts(question))
+    told: set[KnownFact] = set(answer_facts(question))
     for event in question.evidence:
         shown = question.kind not in ("times", "things_count", "what_else", "duration") or len(question.evidence) == 1
         if not shown:
@@ -224,7 +224,7 @@ def named_facts(facts: Iterable[KnownFact], story: Story) -> frozenset[KnownFact
 
 
 def event_facts(event: StoryEvent, person: str | None) -> frozenset[KnownFact]:
-    """The facts that an event tells; by `person` in a story of several people."""
+    """The facts of an event; by `person` in a story of several people."""
     told: set[KnownFact] = {("event", _known_as(event))}
     told.add(("acts", _by(person, "|".join([event.action, event.signature[1], *event.signature[2]]))))
     # "puts the mug on the table" says where it ends up; "wipes the table with the sponge" names the tool.
@@ -237,26 +237,26 @@ def event_facts(event: StoryEvent, person: str | None) -> frozenset[KnownFact]:
     return frozenset(told)
 
 
-def is_news(question: Question, told: Iterable[KnownFact]) -> bool:
+def is_news(question: Question, known: Iterable[KnownFact]) -> bool:
     """True if no fact of the turns before answers a question."""
-    return are_news(asked_facts(question), frozenset(told), kind=question.kind, key=question.key)
+    return are_news(answer_facts(question), frozenset(known), kind=question.kind, key=question.key)
 
 
-def are_news(wanted: frozenset[KnownFact], known: frozenset[KnownFact], *, kind: str, key: str) -> bool:
+def are_news(answers: frozenset[KnownFact], known: frozenset[KnownFact], *, kind: str, key: str) -> bool:
     """True if no known fact answers a question."""
-    if wanted & known:
+    if answers & known:
         return False
     # Each room is asked for once: after that it is easy to guess.
     if kind == "which_room" and ("in", key) in known:
         return False
     # Once a thing has been put down, "Where does he take it from?" could mean the next time.
     put = {thing.split(" by ")[0] for fact, thing in known if fact == "put"}
-    if any(fact == "from" and thing.split(" by ")[0] in put for fact, thing in wanted):
+    if any(fact == "from" and thing.split(" by ")[0] in put for fact, thing in answers):
         return False
     return True
 
 
-LEFT_OUT: Final = frozenset(
+UNASKED_KINDS: Final = frozenset(
     {
         # About the whole video or its end, which is not there yet when a question is asked.
         "video_length", "people_count", "room_start", "room_end", "last_thing", "state_end", "who_has", "who_last",
@@ -268,42 +268,44 @@ LEFT_OUT: Final = frozenset(
     }
 )  # fmt: skip
 """Kinds that no chain and no dialogue asks."""
-LEFT_OUT_OF_CHAINS: Final = frozenset({"makes_feel", "times", "towards", "would_place", "things_count", "why_says"})
+UNCHAINED_KINDS: Final = frozenset({"makes_feel", "times", "towards", "would_place", "things_count", "why_says"})
 """Kinds that no chain asks, since people do not put such questions to each other about a film."""
-NEIGHBOURS: Final = frozenset({"next_action", "previous_action"})
+NEIGHBOUR_KINDS: Final = frozenset({"next_action", "previous_action"})
 """Kinds that ask for what comes right before or after an act."""
 MOST_NEIGHBOURS: Final = 1
 """Most of them in a chain or a dialogue, so that fewer than a fifth of all turns ask for the next or previous act."""
-ORIGINS: Final = frozenset(
+ORIGIN_KINDS: Final = frozenset(
     {"where_from", "previous_action", "cause_of", "why_act", "why_feels", "why_says", "makes_feel"}
 )
 """Kinds that have a reason to go back in time: they ask how something came about."""
 MOST_NEIGHBOURS_OF_CHAIN: Final = 2
 """Most of them in a chain; other kinds come first."""
-OPENING: Final = frozenset({"first_here", "which_colour", "which_size", "first_thing"})
+OPENING_KINDS: Final = frozenset({"first_here", "which_colour", "which_size", "first_thing"})
 """Kinds that begin a chain and never go on with one."""
 MOST_ORIGINS: Final = 2
 """Most of them in a chain."""
-MOST: Final = {"where_put": 2, "where_from": 2, "use": 2, "who_takes": 2, "who_does": 2, "why_act": 2, "meanwhile": 2}
+MOST_OF_A_KIND: Final = {
+    "where_put": 2, "where_from": 2, "use": 2, "who_takes": 2, "who_does": 2, "why_act": 2, "meanwhile": 2,
+}  # fmt: skip
 """Most questions of a kind in one chain; one for every other kind."""
 PERSON: Final = "person"
 """Marks what rests on a person alone."""
-THAT: Final = "that person"
+THAT_PERSON: Final = "that person"
 """Words for the person who is the answer before."""
-TIMELESS: Final = frozenset({"object_colour", "clothes_colour", "daytime", "times", "duration", "things_count"})
+TIMELESS_KINDS: Final = frozenset({"object_colour", "clothes_colour", "daytime", "times", "duration", "things_count"})
 """Kinds about no moment, which can be asked at any."""
 LEAST_NEEDING: Final = 0.5
 """Least share of the later turns of a chain that need the answer before, since only that names what they refer to."""
-LOOKED_AT: Final = 1000
+TURNS_TRIED: Final = 1000
 """Turns that the search words before it is content with the longest chain so far, or gives up."""
-WORDINGS: Final = 1
+WORDINGS_TRIED: Final = 1
 """Wordings of a question that are tried, since some are answered by what was said before."""
 
 Word = Callable[[WordedQuestion, Sequence[Turn]], Turn | None]
 """Makes the turn of a worded question after the turns before it; None if it may not be asked there."""
 
 
-def can_be_asked(question: Question, story: Story, shown: Collection[int]) -> bool:
+def is_askable(question: Question, story: Story, shown: Collection[int]) -> bool:
     """True if a question about the film so far is about some of its parts alone, and worth asking.
 
     Args:
@@ -316,20 +318,20 @@ def can_be_asked(question: Question, story: Story, shown: Collection[int]) -> bo
     # The act that it names may be in another scene than the next one of the same person.
     acts += [own.events[int(question.params[name])] for name in ("event", "other") if name in question.params]
     told = own.events[question.focus_event] if question.focus_event is not None else None
-    dull = question.answer_type == "action" and told is not None and told.action in DULL
-    # Whoever walks to a thing does something with it next.
-    if question.kind in NEIGHBOURS and "event" in question.params:
-        dull = dull or own.events[int(question.params["event"])].action in DULL
+    dull = question.answer_type == "action" and told is not None and told.action in CONNECTING_ACTS
+    # A person who walks to a thing does something with it next.
+    if question.kind in NEIGHBOUR_KINDS and "event" in question.params:
+        dull = dull or own.events[int(question.params["event"])].action in CONNECTING_ACTS
     # The colour of furniture can be guessed, and a conversation hardly turns to it.
     furniture = question.kind == "object_colour" and not any(
         event.action == "grab" and event.main == question.anchor for event in story.events
     )
     dull = dull or (
         question.kind in ("times", "cause_of", "who_does", "who_beside")
-        and _asked_act(question, own) in DULL | {"finish"}
+        and _asked_act(question, own) in CONNECTING_ACTS | {"finish"}
     )
     return (
-        question.kind not in LEFT_OUT
+        question.kind not in UNASKED_KINDS
         and bool(question.evidence)
         and all(act.part in shown for act in acts)
         and not (furniture or is_guessable(question))
@@ -339,7 +341,7 @@ def can_be_asked(question: Question, story: Story, shown: Collection[int]) -> bo
 
 def is_open(question: Question, story: Story) -> bool:
     """True if people would put a question to each other about a film, and could not guess its answer from its words."""
-    if question.kind in LEFT_OUT_OF_CHAINS:
+    if question.kind in UNCHAINED_KINDS:
         return False
     if question.kind == "where_put" and class_of(question.key) in _MADE_FOR:
         return False
@@ -361,7 +363,7 @@ _USUAL: Final = frozenset(
     "eat drink read write brush squeeze wash wipe scrub text play pour rinse fold type watch sleep fill answer "
     "switchOff boil ring pop".split()
 )
-"""Acts that one expects of whoever takes or uses a thing."""
+"""Acts that are expected of a person who takes or uses a thing."""
 _MADE_FOR: Final = frozenset({"vase", "toaster", "washingmachine", "towelrack"})
 """Things into which one expects what is put there."""
 
@@ -395,7 +397,7 @@ def write_chain(
         split: The split whose surface forms are used.
         seed: Chooses among the possible chains, and among the forms.
         lengths: Numbers of turns, the preferred one first.
-        word: Makes turns.
+        word: Makes a turn of a question.
         balance: The answers chosen so far; the chain is not counted.
     """
     # SVBench's questions are open.
@@ -405,24 +407,24 @@ def write_chain(
     return _Search(pool, universe, story, split, random.Random(f"chain {seed}"), lengths, wanted, word, balance).run()
 
 
-MISREAD: Final = "key.misread"
+MISREAD_GATE: Final = "key.misread"
 """The gate of a turn whose key reads one of its own right answers or near misses wrongly."""
 
 
-def fault_of_turn(turn: Turn, said: Sequence[tuple[str, str]], story: Story) -> tuple[str, str] | None:
+def fault_of_turn(turn: Turn, history: Sequence[tuple[str, str]], story: Story) -> tuple[str, str] | None:
     """Why a turn is not asked, as gate and reason; None if it can be asked.
 
     Args:
         turn: A turn that was just written.
-        said: Questions and answers before it.
+        history: Questions and answers before it.
         story: What it is about. Graphs that name nobody need not say who acts.
     """
-    if (leak := leak_of(turn, said)) is not None:
+    if (leak := leak_of(turn, history)) is not None:
         return leak
     if turn.key is None or not story.names:
         return None
     why = _misread(turn.question, turn.key.model_dump_json(), turn.references[0])
-    return None if why is None else (MISREAD, why)
+    return None if why is None else (MISREAD_GATE, why)
 
 
 @lru_cache(maxsize=1 << 13)
@@ -434,7 +436,7 @@ def _misread(question: str, key: str, answer: str) -> str | None:
 
 def question_id(question: Question) -> str:
     """An identifier that is unique among the questions of a story."""
-    return f"{question.kind} {identity(question)}"
+    return f"{question.kind} {question_identity(question)}"
 
 
 class _Search:
@@ -479,7 +481,7 @@ class _Search:
             turn = self._turn(start, [])
             if turn is not None and self._extend([(start, turn)], self.known[id(start)], 0):
                 break
-            if self.looked_at > LOOKED_AT:
+            if self.looked_at > TURNS_TRIED:
                 break
         if self.best:
             return self.best
@@ -503,7 +505,7 @@ class _Search:
         before = [asked for asked, _ in chain]
         said = " ".join(text for _, turn in chain for text in (turn.question, *turn.references))
         last, text = before[-1], " ".join((chain[-1][1].question, *chain[-1][1].references))
-        now = max(map(ends, before))
+        now = max(map(answer_end, before))
         anchors: list[object] = [*chain[-1][1].extra[SPEAKS_OF]]
         # After "Who takes the mug?", *she* in what is asked next.
         anchors += [(PERSON, name) for name in dict.fromkeys((last.key, last.focus_person, last.subject))]
@@ -511,20 +513,24 @@ class _Search:
             q
             for q in (q for anchor in anchors for q in self.followers.get(anchor, ()))
             if id(q) not in used
-            and kinds[q.kind] < MOST.get(q.kind, 1)
-            and not (q.kind in NEIGHBOURS and sum(kinds[kind] for kind in NEIGHBOURS) >= MOST_NEIGHBOURS_OF_CHAIN)
-            and q.kind not in OPENING
-            and not (q.kind in ORIGINS and sum(kinds[kind] for kind in ORIGINS) >= MOST_ORIGINS)
-            and (q.kind in TIMELESS or ends(q) >= (ends(before[0]) if q.kind in ORIGINS else now))
-            and are_news(asked_facts(q), told, kind=q.kind, key=q.key)
+            and kinds[q.kind] < MOST_OF_A_KIND.get(q.kind, 1)
+            and not (
+                q.kind in NEIGHBOUR_KINDS and sum(kinds[kind] for kind in NEIGHBOUR_KINDS) >= MOST_NEIGHBOURS_OF_CHAIN
+            )
+            and q.kind not in OPENING_KINDS
+            and not (q.kind in ORIGIN_KINDS and sum(kinds[kind] for kind in ORIGIN_KINDS) >= MOST_ORIGINS)
+            and (
+                q.kind in TIMELESS_KINDS or answer_end(q) >= (answer_end(before[0]) if q.kind in ORIGIN_KINDS else now)
+            )
+            and are_news(answer_facts(q), told, kind=q.kind, key=q.key)
             and has_one_referent(q, text, self.story, self.universe)
             and not is_named(q, text, self.story)
-            and not is_told(q, said, self.story)
+            and not is_answered_before(q, said, self.story)
             and (self.balance is None or self.balance.suits(q, before, self.split))
         ]
         # Those that need the answer before come first.
         for question in sorted(self._ordered(fitting, kinds), key=lambda q: not needs_answer(q, chain[-1], self.story)):
-            if self.looked_at > LOOKED_AT:
+            if self.looked_at > TURNS_TRIED:
                 return True
             turn = self._turn(question, chain)
             if turn is None:
@@ -542,8 +548,8 @@ class _Search:
         # After "Who is there with him? Gabriel.", *he* could be both.
         that = named and last is not None and last[0].answer_type == "person" and question.subject == last[0].key
         if that:
-            question = named_by(question, THAT)
-        for _ in range(WORDINGS):
+            question = reworded(question, THAT_PERSON)
+        for _ in range(WORDINGS_TRIED):
             self.looked_at += 1
             said = word_question(
                 question,
@@ -553,7 +559,7 @@ class _Search:
                 last=last and last[0],
                 named=named,
             )
-            said = replace(said, rests=said.rests or (that and THAT in said.text.casefold()))
+            said = replace(said, rests=said.rests or (that and THAT_PERSON in said.text.casefold()))
             if (last is not None and not said.rests) or any(said.text == turn.question for turn in before):
                 continue
             turn = self.word(said, before)
@@ -570,38 +576,38 @@ class _Search:
         return [q for _, _, q in sorted(drawn, key=lambda d: (kinds[d[2].kind], -d[0], d[1]))]
 
 
-def named_by(question: Question, words: str) -> Question:
+def reworded(question: Question, words: str) -> Question:
     """The question with other words for whom it is about."""
     slots = {name: said for name, said in question.slots.items() if name != "look"}
     return replace(question, slots=slots | {"who": words})
 
 
-def has_one_referent(question: Question, said: str, story: Story, universe: Iterable[Question]) -> bool:
+def has_one_referent(question: Question, words: str, story: Story, universe: Iterable[Question]) -> bool:
     """True if *it* or *them* in a question can mean only one of the things that the turn before names."""
     name = question.anchor
     if not isinstance(name, str):
         return True
     others = {str(other.anchor) for other in universe if other.kind == question.kind and isinstance(other.anchor, str)}
     alike = (other for other in others - {name} if is_plural(other) == is_plural(name))
-    return not any(called_thing(other, story).casefold() in said.casefold() for other in alike)
+    return not any(called_thing(other, story).casefold() in words.casefold() for other in alike)
 
 
-def is_named(question: Question, said: str, story: Story) -> bool:
+def is_named(question: Question, words: str, story: Story) -> bool:
     """True if the turn before names the thing or place that is the answer, so that it is easily guessed."""
     if question.answer_type not in ("object", "list", "place"):
         return False
-    return any(called_thing(name, story).casefold() in said.casefold() for name in question.key.split("|"))
+    return any(called_thing(name, story).casefold() in words.casefold() for name in question.key.split("|"))
 
 
-def is_told(question: Question, said: str, story: Story) -> bool:
+def is_answered_before(question: Question, text: str, story: Story) -> bool:
     """True if what was said so far holds the answer: the place that somebody opened, or the colour of a thing."""
     if question.kind in ("where_from", "from_here"):
-        return any(words in said.casefold() for words in (called_thing(question.key, story), plain_name(question.key)))
+        return any(words in text.casefold() for words in (called_thing(question.key, story), plain_name(question.key)))
     if question.kind == "object_colour":
-        return re.search(rf"\b{question.key}\b.{{0,12}}\b{plain_name(str(question.anchor))}\b", said) is not None
+        return re.search(rf"\b{question.key}\b.{{0,12}}\b{plain_name(str(question.anchor))}\b", text) is not None
     if question.kind in ("tool", "how_clean"):
-        return plain_name(question.focus_object or "") in said
-    return question.answer_type == "utterance" and question.key.casefold() in said.casefold()
+        return plain_name(question.focus_object or "") in text
+    return question.answer_type == "utterance" and question.key.casefold() in text.casefold()
 
 
 def means_one_person(question: Question, last: Turn, story: Story) -> bool:
@@ -609,11 +615,11 @@ def means_one_person(question: Question, last: Turn, story: Story) -> bool:
     if question.subject is None:
         return True
     he = question.slots["he"]
-    told = people_told(last, story)
+    told = people_mentioned(last, story)
     return {person for person in told if pronoun_of(story.attributes.get(person, ())) == he} == {question.subject}
 
 
-def people_told(turn: Turn, story: Story) -> set[str]:
+def people_mentioned(turn: Turn, story: Story) -> set[str]:
     """The people whom a turn names or means."""
     text = " ".join((turn.question, *turn.references))
     named = {person for person in story.people if story.called[person] in text}
@@ -621,7 +627,7 @@ def people_told(turn: Turn, story: Story) -> set[str]:
 
 
 def needs_answer(question: Question, last: tuple[Question, Turn], story: Story) -> bool:
-    """True if only the answer before names what a question refers to, so that without it nobody knows what is asked."""
+    """True if only the answer before names what a question refers to, so that the question means nothing without it."""
     asked, turn = last
     own = story_of(question, story)
     # After "Who takes the mug?", *she* in "Where does she put it?".
@@ -652,9 +658,9 @@ def _begins(question: Question) -> tuple[int, float]:
     return min(map(ends_at, question.evidence))
 
 
-def ends(question: Question) -> tuple[int, float]:
+def answer_end(question: Question) -> tuple[int, float]:
     """When the last act is over that shows the answer; at the start for a question about no moment."""
-    return (0, 0) if question.kind in TIMELESS else max(map(ends_at, question.evidence))
+    return (0, 0) if question.kind in TIMELESS_KINDS else max(map(ends_at, question.evidence))
 
 
 def is_guessable(question: Question) -> bool:

@@ -26,17 +26,17 @@ from reeltalk_build.graph.naming import pronoun_of
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.balancing import AnswerBalance, is_usual
 from reeltalk_household.questions.checking import FACTS
-from reeltalk_household.questions.linked import DULL
+from reeltalk_household.questions.linked import CONNECTING_ACTS
 from reeltalk_household.questions.question import (
     Question,
     act_phrase,
+    act_value,
     called_thing,
     event_key,
     event_slots,
     only_object,
+    present_clause,
     story_of,
-    told_act,
-    told_clause,
 )
 from reeltalk_household.questions.wording import (
     WordedQuestion,
@@ -44,26 +44,26 @@ from reeltalk_household.questions.wording import (
     fill_form,
     fitting_forms,
     form_of,
-    identity,
     name_in,
+    question_identity,
     question_labels,
     turn_of,
     word_question,
 )
 from reeltalk_household.writer.graph_chains import (
-    MISREAD,
+    MISREAD_GATE,
     MOST_NEIGHBOURS,
-    NEIGHBOURS,
-    ORIGINS,
-    TIMELESS,
+    NEIGHBOUR_KINDS,
+    ORIGIN_KINDS,
+    TIMELESS_KINDS,
     KnownFact,
     VideoPart,
-    can_be_asked,
-    ends,
+    answer_end,
     ends_at,
     event_facts,
     fault_of_turn,
     has_one_referent,
+    is_askable,
     is_named,
     is_news,
     known_facts,
@@ -71,7 +71,7 @@ from reeltalk_household.writer.graph_chains import (
 )
 from reeltalk_household.writer.graph_checklists import GraphRound, Statement, statement_of
 from reeltalk_household.writer.graph_premises import FalsePremise, false_premises, missing_premises
-from reeltalk_household.writer.graph_references import is_ambiguous, others_of_two, recorded
+from reeltalk_household.writer.graph_references import is_ambiguous, others_of_two, record_candidates
 from reeltalk_household.writer.graph_summaries import (
     Consequence,
     Sentence,
@@ -83,9 +83,9 @@ from reeltalk_household.writer.graph_summaries import (
     sum_up,
 )
 
-ELSE: Final = {"object": "a suitcase", "place": "in a suitcase", "list": "a suitcase", "seconds": "two minutes"}
+FALLBACKS: Final = {"object": "a suitcase", "place": "in a suitcase", "list": "a suitcase", "seconds": "two minutes"}
 """Wrong values for a story with too few things to choose one from. No house contains these."""
-NOT_ASKED: Final = frozenset(
+UNASKED_IN_DIALOGUES: Final = frozenset(
     {
         "would_happen", "would_place", "daytime", "posture", "things_count", "towards", "clothes_colour", "what_else",
         "which_colour", "which_size", "duration", "who_beside",
@@ -98,7 +98,7 @@ LEAST_REFUSED: Final = 2
 """Fewest rounds of such a dialogue that are refused, and that are answered."""
 MOST_LIKE: Final = 2
 """Most rounds of an answer-refusal dialogue that ask for the same."""
-AHEAD: Final = 4
+LOOKAHEAD: Final = 4
 """Questions among which the one about the earliest moment is asked, so that a dialogue goes on in time."""
 TRIES: Final = 12
 """Wordings that are drawn before a question is given up."""
@@ -108,11 +108,11 @@ PLAIN: Final = "{question}"
 """The opening of a round that begins with its question."""
 
 OTHER_ONE: Final = "the other one"
-EXPECTED: Final = frozenset({"grab", "open", "close", "walk", "put", "putIn", "fill", "rinse"})
+EXPECTED_ACTS: Final = frozenset({"grab", "open", "close", "walk", "put", "putIn", "fill", "rinse"})
 """Acts that anybody expects of a thing that was spoken of."""
-OBVIOUS: Final = frozenset({"eat", "drink", "read", "fill", "pour", "write", "sit", "lie", "sleep", "squeeze"})
+OBVIOUS_ACTS: Final = frozenset({"eat", "drink", "read", "fill", "pour", "write", "sit", "lie", "sleep", "squeeze"})
 """What anybody does with a thing that is made for it."""
-REASONS: Final = ORIGINS - {"where_from", "previous_action"}
+REASON_KINDS: Final = ORIGIN_KINDS - {"where_from", "previous_action"}
 """Kinds whose answer is known once its act was told."""
 REFERRING_SHARE: Final = 0.4
 """Least share of the rounds of an object-reference dialogue whose words fit several things or people."""
@@ -122,7 +122,7 @@ BOTH_SHARE: Final = 0.4
 Fits = Callable[[Question], bool]
 
 
-def said_before(turns: Sequence[Turn]) -> list[str]:
+def words_so_far(turns: Sequence[Turn]) -> list[str]:
     """For each turn all that was said so far, with its own question."""
     said: list[str] = []
     texts = []
@@ -143,7 +143,7 @@ class DialogueMaker:
         shown: Indices of the activities that the dialogue asks about; the part is the film up to the last of them.
         earlier: Those of them that belong to the earlier of two scenes.
         objects: Objects that a cross-scene dialogue prefers to ask about.
-        balance: The answers chosen so far; `asked` holds those to count.
+        balance: The answers chosen so far; `questions` holds those to count.
     """
 
     def __init__(
@@ -165,8 +165,8 @@ class DialogueMaker:
         self.pool = [
             question
             for question in self.universe
-            if question.kind not in NOT_ASKED and question.answer_type != "yes_no"
-            if can_be_asked(question, self.story, shown) and not is_usual(question, self.story)
+            if question.kind not in UNASKED_IN_DIALOGUES and question.answer_type != "yes_no"
+            if is_askable(question, self.story, shown) and not is_usual(question, self.story)
             if not _is_dull(question, self.story) and not _leaves_one(question, self.story)
         ]
         wanted = balance.weights(self.pool, self.story, split) if balance else [1.0] * len(self.pool)
@@ -207,7 +207,7 @@ class DialogueMaker:
         return sum(bool(form_of(question.kind).forms) for question in self.pool)
 
     @property
-    def asked(self) -> tuple[Question, ...]:
+    def questions(self) -> tuple[Question, ...]:
         """The questions of the dialogue."""
         return tuple(self._asked)
 
@@ -233,16 +233,16 @@ class DialogueMaker:
 
     def _new(self, fits: Fits | None = None) -> list[Question]:
         """Questions that nothing said so far answers, about no moment before those that were asked about."""
-        asked = {(q.kind, identity(q)) for q in self._asked}
+        asked = {(q.kind, question_identity(q)) for q in self._asked}
         kinds = Counter(q.kind for q in self._asked)
-        neighbours = sum(kinds[kind] for kind in NEIGHBOURS) >= MOST_NEIGHBOURS
+        neighbours = sum(kinds[kind] for kind in NEIGHBOUR_KINDS) >= MOST_NEIGHBOURS
         said = self._all_said()
         return [
             q
             for q in self.pool
-            if (q.kind, identity(q)) not in asked and is_news(q, self._told) and (fits is None or fits(q))
-            if not (neighbours and q.kind in NEIGHBOURS) and kinds[q.kind] < MOST_LIKE
-            if q.kind in TIMELESS | ORIGINS or ends(q) >= self._reached
+            if (q.kind, question_identity(q)) not in asked and is_news(q, self._told) and (fits is None or fits(q))
+            if not (neighbours and q.kind in NEIGHBOUR_KINDS) and kinds[q.kind] < MOST_LIKE
+            if q.kind in TIMELESS_KINDS | ORIGIN_KINDS or answer_end(q) >= self._reached
             if not self._follows(q, said)
             if self._balance is None or self._balance.suits(q, self._asked, self.split)
         ]
@@ -253,7 +253,7 @@ class DialogueMaker:
     def _follows(self, question: Question, said: str) -> bool:
         """True if what was said so far tells the answer, or makes it easy to guess, since it is named."""
         told = [e for e in question.evidence if ("event", f"{e.part}.{e.index}") in self._told]
-        if question.kind in REASONS and any(
+        if question.kind in REASON_KINDS and any(
             question.kind == "makes_feel" or event_key(e) == question.key for e in told
         ):
             return True
@@ -263,14 +263,16 @@ class DialogueMaker:
         if question.answer_type == "action" and question.focus_event is not None:
             event = story_of(question, self.story).events[question.focus_event]
             named = event.main is not None and called_thing(event.main, self.story).casefold() in said.casefold()
-            return named and event.action in EXPECTED
+            return named and event.action in EXPECTED_ACTS
         return is_named(question, said, self.story)
 
     def _rarest(self, options: Sequence[tuple[Question, bool]]) -> tuple[Question, bool]:
         """Of the rarest kinds, what happens earliest among a few."""
         kinds = Counter(q.kind for q in self._asked)
         least = min(kinds[q.kind] for q, _ in options)
-        return min([one for one in options if kinds[one[0].kind] == least][:AHEAD], key=lambda one: ends(one[0]))
+        return min(
+            [one for one in options if kinds[one[0].kind] == least][:LOOKAHEAD], key=lambda one: answer_end(one[0])
+        )
 
     def video(
         self, task: Task | None = None, *, fits: Fits | None = None, opening: str = PLAIN, by_person: bool = False
@@ -326,10 +328,7 @@ class DialogueMaker:
         candidates: Mapping[str, Question] | None = None,
         opening: str = PLAIN,
     ) -> bool:
-        """Add a question as a round; False if its words or earlier rounds answer it, or the words do not fit.
-
-        With `candidates` its words could mean these; by default it is counted what they could mean.
-        """
+        """Add a question as a round; False if its words or earlier rounds answer it, or the words do not fit."""
         asked = self._word(question, rests=rests, other_one=candidates is not None, opens=opening == PLAIN)
         if asked is None or (question.answer_type == "person" and self.story.called[question.key] in asked.text):
             return False
@@ -337,7 +336,7 @@ class DialogueMaker:
         if candidates is None:
             candidates = self._candidates(asked)
         if is_ambiguous(candidates):
-            turn = turn.model_copy(update={"extra": turn.extra | recorded(candidates)})
+            turn = turn.model_copy(update={"extra": turn.extra | record_candidates(candidates)})
         elif task is Task.OBJECT_REFERENCE:
             return False
         told = [(made.turn.question, made.turn.references[0]) for made in self.rounds]
@@ -345,7 +344,7 @@ class DialogueMaker:
         if fault is not None:
             self.passed_over.append((len(self.rounds), fault[0], f"not asked, {turn.question!r}: {fault[1]}"))
             return False
-        so_far = said_before([*(made.turn for made in self.rounds), turn])[-1]
+        so_far = words_so_far([*(made.turn for made in self.rounds), turn])[-1]
         if self._balance and not self._balance.suits_person(question, self.story, so_far, self.split):
             return False
         self._by_round[len(self.rounds)] = asked.question
@@ -353,14 +352,14 @@ class DialogueMaker:
         self._said.add(asked.text)
         self._asked.append(question)
         self._told |= known_facts(question)
-        self._reached = max(self._reached, ends(question))
+        self._reached = max(self._reached, answer_end(question))
         self._before = turn
         return True
 
     @property
-    def said(self) -> list[str]:
-        """For each question of `asked` all that was said so far, with its own words."""
-        said = said_before([made.turn for made in self.rounds])
+    def words_so_far(self) -> list[str]:
+        """For each question of `questions` all that was said so far, with its own words."""
+        said = words_so_far([made.turn for made in self.rounds])
         return [said[index] for index in sorted(self._by_round)]
 
     def _word(
@@ -396,7 +395,7 @@ class DialogueMaker:
         return found
 
     def refer(self) -> bool:
-        """Add a round whose words have several candidates, which only the dialogue tells apart; False if none can."""
+        """Add a round whose words have several candidates, of which only the dialogue selects one; False if none do."""
         task = Task.OBJECT_REFERENCE
         options: list[tuple[str, Question, Mapping[str, Question] | None]] = []
         for question in self._new():
@@ -442,14 +441,14 @@ class DialogueMaker:
         """The statement of a question; what somebody else does, or what else happens, is the wrong answer to it."""
         right = {question.slots.get(name) for name in ("next", "why", "purpose", "effect")}
         shown = {(event.part, event.index) for event in question.evidence}
-        others = [e for e in self.story.events if (e.part, e.index) not in shown and e.action not in DULL]
+        others = [e for e in self.story.events if (e.part, e.index) not in shown and e.action not in CONNECTING_ACTS]
         if "why" in question.slots or "effect" in question.slots:
-            wrong = {told_clause(event, self.story) for event in others}
+            wrong = {present_clause(event, self.story) for event in others}
         elif question.answer_type == "action":
             form = "do" if "purpose" in question.slots else "does"
             wrong = {act_phrase(e, self.story, form) for e in others if e.agent in (None, question.person)}
         else:
-            wrong = {ELSE[question.answer_type]} if question.answer_type in ELSE else set()
+            wrong = {FALLBACKS[question.answer_type]} if question.answer_type in FALLBACKS else set()
         found = sorted(wrong - right)
         return statement_of(question, other=self.draw.choice(found) if found else None)
 
@@ -521,7 +520,7 @@ class DialogueMaker:
             q
             for q in self._new()
             if q.kind in ("next_action", "which_room", "why_act", "meanwhile") and self._can_be_said(q)
-            if q.evidence[0].agent == q.subject and q.evidence[0].action not in DULL
+            if q.evidence[0].agent == q.subject and q.evidence[0].action not in CONNECTING_ACTS
             if ends_at(q.evidence[0]) >= self._reached
         ]
         if not found:
@@ -530,7 +529,7 @@ class DialogueMaker:
         event = question.evidence[0]
         who, does = event_clause(event, self.story)
         slots = {"who": who, "he": question.slots["he"], "says": f"{who} {does}"}
-        key = AnswerKey(type="refusal", values=(UNKNOWN,), about=(told_act(event),))
+        key = AnswerKey(type="refusal", values=(UNKNOWN,), about=(act_value(event),))
         labels = {"vdact.question_type": ("VID",), "cogme.target": ("Commonsense",), "cogme.content": ("Identity",)}
         made = self._speak(
             "sound",
@@ -604,7 +603,7 @@ class DialogueMaker:
         )
 
     def remark(self) -> bool:
-        """Add a round in which the user does not follow what is on screen, and the assistant tells what comes of it."""
+        """Add a round in which the user does not follow the screen, and the assistant states the consequence."""
         found = [one for one in find_consequences(self.story, sorted(self.shown)) if self._is_new(one)]
         patterns = texts_of_split(round_forms()["remark"].questions, self.split)
         if not found:
@@ -685,7 +684,7 @@ class DialogueMaker:
         if turn.key is None or not self.story.names or read_answer(turn.question, turn.key, turn.references[0]).right:
             return False
         why = f"not asked, {turn.question!r}: the rules misread {turn.references[0]!r}"
-        self.passed_over.append((len(self.rounds), MISREAD, why))
+        self.passed_over.append((len(self.rounds), MISREAD_GATE, why))
         return True
 
     def _answer(self, sort: str, slots: Mapping[str, str]) -> str:
@@ -724,7 +723,7 @@ _RECALLED: Final = {"vdact.question_type": ("REF",), "cogme.thinking": ("Graspin
 
 
 def facts_of(turn: Turn) -> list[dict[str, Json]]:
-    """The facts of a round as SPARQL checks them: its own, and those that it tells beside."""
+    """The facts of a round as SPARQL checks them: its own, and those that it adds."""
     own = [{name: turn.extra[name] for name in ("kind", "params", "answer_key")}] if "params" in turn.extra else []
     return [*own, *turn.extra.get(FACTS, ())]
 
@@ -743,7 +742,7 @@ def _is_dull(question: Question, story: Story) -> bool:
         event = story_of(question, story).events[int(question.params["event"])]
         acts.add(event.action)
         asked = str(event.main)
-    return bool(acts & (DULL | {"calm"})) or (action in OBVIOUS and class_of(asked) == class_of(thing))
+    return bool(acts & (CONNECTING_ACTS | {"calm"})) or (action in OBVIOUS_ACTS and class_of(asked) == class_of(thing))
 
 
 def _leaves_one(question: Question, story: Story) -> bool:

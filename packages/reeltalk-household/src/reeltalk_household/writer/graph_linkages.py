@@ -16,40 +16,47 @@ from reeltalk.language.vocabulary import ROOMS, class_of, is_person, plain_name
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, derive_id
-from reeltalk.schema.rewriting import NEEDS, RESTS_ON, Rewrite, RewritingMethod, catalogue
+from reeltalk.schema.rewriting import NEEDS_KEY, RESTS_ON, Rewrite, RewritingMethod, catalogue
 from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.graph.naming import pronoun_of
 from reeltalk_build.graph.story import Story, StoryEvent
-from reeltalk_household.questions.linked import DULL, linked_questions
+from reeltalk_household.questions.linked import CONNECTING_ACTS, linked_questions
 from reeltalk_household.questions.question import Question, event_key, story_of
-from reeltalk_household.questions.wording import LESSONS, fitting_forms, linked_forms, spoken_of, turn_of, word_question
+from reeltalk_household.questions.wording import (
+    LESSONS,
+    fitting_forms,
+    linked_forms,
+    names_spoken_of,
+    turn_of,
+    word_question,
+)
 from reeltalk_household.writer.graph_chains import (
-    THAT,
+    THAT_PERSON,
     KnownFact,
     VideoPart,
+    answer_facts,
     are_news,
-    asked_facts,
-    can_be_asked,
     has_one_referent,
+    is_askable,
     known_facts,
     means_one_person,
-    named_by,
     named_facts,
-    people_told,
+    people_mentioned,
+    reworded,
 )
 from reeltalk_household.writer.graph_references import candidates_of, is_ambiguous, people_for
 
-SHOWS: Final = "shows"
-ASKS: Final = "asks"
+SHOWS_KEY: Final = "shows"
+ASKS_KEY: Final = "asks"
 """Key of a turn's `extra`: the facts that its answer adds to its question."""
 MOST_OF_A_TURN: Final = 2
 """Most linkages that begin or end at one turn."""
 MOST_OF_A_RELATION: Final = 4
 """Most linkages of one relation between two chains."""
-COUNTING: Final = frozenset({"linked_interval", "linked_longer", "linked_trend", "linked_often"})
+COUNTING_KINDS: Final = frozenset({"linked_interval", "linked_longer", "linked_trend", "linked_often"})
 """Kinds that count acts and seconds over both clips, as people seldom do: one link of them between two chains, and the
 last."""
-WORDINGS: Final = 4
+WORDINGS_TRIED: Final = 4
 """Wordings of a question that are tried, since some name what it asks for."""
 MOST_EVIDENCE: Final = 2
 """A turn with more events as evidence is not about a particular event."""
@@ -57,7 +64,7 @@ MOST_EVIDENCE: Final = 2
 _OF_THINGS: Final = frozenset({"object_colour", "state_end", "what_else", "never_handled"})
 """Kinds about a thing itself, not about the actions in their evidence."""
 CLIP, TURN = "clip", "turn"
-SAME: Final = "the same person"
+SAME_PERSON: Final = "the same person"
 """Words for the only person of the turn before."""
 
 
@@ -69,12 +76,12 @@ def shown_facts(question: Question, story: Story) -> dict[str, Json]:
     place = question.key if question.answer_type == "place" else None
     named = (*objects, question.focus_object, question.params.get("object"), question.anchor, place)
     return {
-        SHOWS: {
+        SHOWS_KEY: {
             "objects": sorted({name for name in named if isinstance(name, str) and _is_thing(name)}),
-            "actions": sorted({event.action for event in about} - DULL),
+            "actions": sorted({event.action for event in about} - CONNECTING_ACTS),
             "events": [f"{story.graphs[event.part].name}#{event.index}" for event in about],
         },
-        ASKS: [list(fact) for fact in sorted(named_facts(asked_facts(question), story))],
+        ASKS_KEY: [list(fact) for fact in sorted(named_facts(answer_facts(question), story))],
     }
 
 
@@ -112,7 +119,7 @@ class ChainPair:
     @cached_property
     def universe(self) -> list[Question]:
         """All questions about the film, and about the later clip alone."""
-        return self.part.asked_of_last(self._seed)
+        return self.part.questions_of_last(self._seed)
 
     @cached_property
     def pool(self) -> list[Question]:
@@ -122,7 +129,7 @@ class ChainPair:
         asked = (q for q in self.universe if q.kind in kinds)
         return [
             *linked_questions(self.story, self.part.boundary),
-            *(question for question in asked if can_be_asked(question, self.story, shown)),
+            *(question for question in asked if is_askable(question, self.story, shown)),
         ]
 
     def is_later(self, event: StoryEvent) -> bool:
@@ -178,7 +185,7 @@ class ChainPair:
                 replace(one, params={name: value for name, value in one.params.items() if name != "boundary"})
                 for one in (question, *(other for other in self.universe if other.kind == question.kind))
             )
-            if people_told(turn, self.story) == {question.subject}:
+            if people_mentioned(turn, self.story) == {question.subject}:
                 # "The same person" could be anybody.
                 he = {"he": question.slots["he"]}
                 alike = [replace(other, slots={**other.slots, **he}) for other in alike]
@@ -201,7 +208,7 @@ class ChainPair:
 
     def events_of(self, turn: Turn) -> list[StoryEvent]:
         """The events that a turn is about."""
-        names = turn.extra.get(SHOWS, {}).get("events", ())
+        names = turn.extra.get(SHOWS_KEY, {}).get("events", ())
         return [self.story.events[self._orders[name]] for name in names if name in self._orders]
 
     def shared(self, x: int, y: int) -> Iterator[SharedGround]:
@@ -214,7 +221,7 @@ class ChainPair:
                 yield from self._of_events(earlier, later)
 
     def _of_events(self, earlier: StoryEvent, later: StoryEvent) -> Iterator[SharedGround]:
-        if earlier.action not in DULL and earlier.action == later.action:
+        if earlier.action not in CONNECTING_ACTS and earlier.action == later.action:
             yield SharedGround(Relation.ACTIONS, True, {"action": later.action}, earlier, later)
             if earlier.agent == later.agent:
                 yield SharedGround(Relation.QUANTITY, True, {"quantity": later.action}, earlier, later)
@@ -222,7 +229,11 @@ class ChainPair:
                 how = "again" if earlier.main == later.main else "alike"
                 what: dict[str, Json] = {"event": event_key(later), "how": how}
                 yield SharedGround(Relation.EVENTS, True, what, earlier, later)
-        elif earlier.main is not None and earlier.main == later.main and not {earlier.action, later.action} & DULL:
+        elif (
+            earlier.main is not None
+            and earlier.main == later.main
+            and not {earlier.action, later.action} & CONNECTING_ACTS
+        ):
             yield SharedGround(Relation.ACTIONS, False, {"object": later.main}, earlier, later)
         if earlier.from_room is not None and earlier.from_room == later.from_room:
             yield SharedGround(Relation.ENVIRONMENT, True, {"room": later.from_room}, earlier, later)
@@ -233,7 +244,9 @@ class ChainPair:
                 people = sorted((earlier.agent, later.agent))
                 yield SharedGround(Relation.PEOPLE, False, {"people": people}, earlier, later)
 
-    def asked(self, shared: SharedGround, x: int, y: int) -> Iterator[tuple[RewritingMethod, Question, str | None]]:
+    def replacements(
+        self, shared: SharedGround, x: int, y: int
+    ) -> Iterator[tuple[RewritingMethod, Question, str | None]]:
         """Questions by the catalogue's methods that can replace the later turn, each with what it needs."""
         for method in catalogue().values():
             if method.relation != shared.relation or method.case == ("different" if shared.same else "same"):
@@ -265,7 +278,7 @@ class ChainPair:
             f"it tells what {turn.question!r} asks for"
             for turn in following
             if not are_news(
-                frozenset((str(kind), str(subject)) for kind, subject in turn.extra.get(ASKS, ())),
+                frozenset((str(kind), str(subject)) for kind, subject in turn.extra.get(ASKS_KEY, ())),
                 told,
                 kind=str(turn.extra.get("kind")),
                 key=str(turn.extra.get("answer_key")),
@@ -284,7 +297,7 @@ class ChainPair:
 
     def _spoken(self, question: Question) -> set[str]:
         """What *it* or *that*, *he* or *she* may mean in the next turn."""
-        return set(spoken_of(question, story_of(question, self.story)))
+        return set(names_spoken_of(question, story_of(question, self.story)))
 
     def _told(self, question: Question) -> frozenset[KnownFact]:
         """Facts about the later clip that the question and its answer tell, with events by name."""
@@ -308,7 +321,7 @@ def people_in(question: Question) -> set[str]:
 
 
 def _objects(turn: Turn) -> Sequence[str]:
-    names: Sequence[str] = turn.extra.get(SHOWS, {}).get("objects", ())
+    names: Sequence[str] = turn.extra.get(SHOWS_KEY, {}).get("objects", ())
     return names
 
 
@@ -328,7 +341,7 @@ UNFITTING: Final = "no question stands between the neighbours of the later turn"
 def find_links(
     pair: ChainPair,
     *,
-    wanted: int,
+    count: int,
     seed: str,
     has_draft: Callable[[Linkage], bool],
     often: Mapping[str, int] | None = None,
@@ -345,8 +358,8 @@ def find_links(
     for x in range(len(pair.before.turns)):
         for y in range(len(pair.after.turns)):
             for shared in pair.shared(x, y):
-                asked = list(pair.asked(shared, x, y))
-                methods = {m.name: set(m.kinds) <= COUNTING for m, _, need in asked if need is not None}
+                asked = list(pair.replacements(shared, x, y))
+                methods = {m.name: set(m.kinds) <= COUNTING_KINDS for m, _, need in asked if need is not None}
                 reasons.setdefault((shared.relation, x, y), UNNEEDED if asked and not methods else UNFITTING)
                 if methods:
                     rare = min((counting, usual.get(name, 0)) for name, counting in methods.items())
@@ -354,7 +367,7 @@ def find_links(
     draw.shuffle(candidates)
     found: dict[tuple[int, int, str], Linkage] = {}
     used: Counter[object] = Counter()
-    while len(found) < wanted and candidates:
+    while len(found) < count and candidates:
         # Prefer rare methods, then the least used relations, grounds not used yet, and turns without linkages.
         chosen = min(
             candidates,
@@ -362,7 +375,7 @@ def find_links(
         )
         candidates.remove(chosen)
         (counting, _), shared, x, y = chosen
-        if counting and used[COUNTING]:
+        if counting and used[COUNTING_KINDS]:
             break
         linkage = Linkage(
             source=TurnRef(unit_id=pair.before.id, turn_index=x),
@@ -374,7 +387,7 @@ def find_links(
         enough = max(used["x", x], used[y]) >= MOST_OF_A_TURN or used[shared.relation] >= MOST_OF_A_RELATION
         if enough or ends in found or not has_draft(linkage):
             continue
-        used.update((*[COUNTING] * counting, shared.relation, repr(_rests_on(pair, shared)), ("x", x), y))
+        used.update((*[COUNTING_KINDS] * counting, shared.relation, repr(_rests_on(pair, shared)), ("x", x), y))
         found[ends] = linkage
     refused = Counter(
         (relation.value, reason) for (relation, x, y), reason in reasons.items() if (x, y, relation.value) not in found
@@ -402,14 +415,14 @@ def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, wr
     asked: dict[str, list[tuple[RewritingMethod, Question, str]]] = {}
     for shared in pair.shared(x, y):
         if shared.relation == linkage.relation and _rests_on(pair, shared) == linkage.extra.get(RESTS_ON):
-            for method, question, need in pair.asked(shared, x, y):
+            for method, question, need in pair.replacements(shared, x, y):
                 if need is not None:
                     asked.setdefault(method.name, []).append((method, question, need))
     for found in asked.values():
         draw.shuffle(found)
         drafts = (
             (method, need, draft)
-            for method, q, need in found * WORDINGS
+            for method, q, need in found * WORDINGS_TRIED
             if (draft := _draft(pair, q, x, need, split=split, draw=draw)) is not None
         )
         chosen = next(((m, need, draft) for m, need, draft in drafts if not gives_away(pair, draft, x, y)), None)
@@ -422,7 +435,7 @@ def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, wr
             linkage=linkage,
             method=method.name,
             skill=method.skill,
-            draft=draft.model_copy(update={"labels": labels, "extra": draft.extra | {NEEDS: need}}),
+            draft=draft.model_copy(update={"labels": labels, "extra": draft.extra | {NEEDS_KEY: need}}),
             coherent=True,
             writer=writer,
         )
@@ -436,8 +449,8 @@ def has_its_person(turn: Turn, last: Turn, story: Story) -> bool:
     means = turn.extra.get(REFERS_TO)
     if means not in story.people:
         return True
-    told = people_told(last, story)
-    if SAME not in turn.question.casefold() and THAT not in turn.question.casefold():
+    told = people_mentioned(last, story)
+    if SAME_PERSON not in turn.question.casefold() and THAT_PERSON not in turn.question.casefold():
         he = pronoun_of(story.attributes.get(str(means), ()))
         told = {person for person in told if pronoun_of(story.attributes.get(person, ())) == he}
     elif last.extra.get("answer_type") == "person":
@@ -474,10 +487,10 @@ def _draft(pair: ChainPair, question: Question, x: int, need: str, *, split: str
         if anchored := has_one_referent(asked, said, pair.story, pair.universe):
             it = {"o": question.slots["it"], "O": question.slots["it"]}
             asked = replace(asked, slots={**question.slots, **it})
-    if same := need == TURN and not anchored and people_told(before, pair.story) == {question.subject}:
-        asked, named = named_by(question, SAME), True
+    if same := need == TURN and not anchored and people_mentioned(before, pair.story) == {question.subject}:
+        asked, named = reworded(question, SAME_PERSON), True
     said_as = word_question(asked, split=split, draw=draw, rests=need == TURN and anchored, named=named)
-    said_as = replace(said_as, rests=said_as.rests or (same and SAME in said_as.text.casefold()))
+    said_as = replace(said_as, rests=said_as.rests or (same and SAME_PERSON in said_as.text.casefold()))
     if need == TURN and not anchored and not said_as.rests:
         return None
     said_as = replace(said_as, rests=said_as.rests or anchored, anchored=anchored)

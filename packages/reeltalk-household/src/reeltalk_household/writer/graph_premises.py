@@ -20,6 +20,7 @@ from reeltalk_household.questions.question import (
     PLACINGS,
     Question,
     act_phrase,
+    act_value,
     event_slots,
     object_slots,
     objects_of,
@@ -28,15 +29,14 @@ from reeltalk_household.questions.question import (
     person_slots,
     person_words,
     story_of,
-    told_act,
 )
-from reeltalk_household.questions.questions import CARRIED, can_be_done_to
+from reeltalk_household.questions.questions import CARRIED_CLASSES, can_be_done_to
 
-OF_EVENTS: Final = frozenset({"which_room", "next_action", "previous_action", "why_act"})
+EVENT_KINDS: Final = frozenset({"which_room", "next_action", "previous_action", "why_act"})
 """Kinds that name an act by which a false premise can be made."""
-OF_THINGS: Final = {"where_put": ("put", "putIn"), "where_from": ("grab",), "use": ("grab",)}
+THING_KINDS: Final = {"where_put": ("put", "putIn"), "where_from": ("grab",), "use": ("grab",)}
 """Kinds that name a thing, with the acts that they take for granted."""
-DULL: Final = frozenset({"walk", "run", "stand", "turnTo", "lookAt", "wait", "watch", "calm", "wakeUp"})
+UNSURE_ACTS: Final = frozenset({"walk", "run", "stand", "turnTo", "lookAt", "wait", "watch", "calm", "wakeUp"})
 """Acts of which nobody is sure whether they happen."""
 NEVER_DONE: Final = ("dance", "jump", "stretch")
 """Acts on nothing, of which a video may show none."""
@@ -87,7 +87,7 @@ def false_premises(pool: Sequence[Question], story: Story) -> Iterator[FalsePrem
     done = {(event.agent, event.action, event.main) for event in story.events}
     for question in pool:
         event = _assumed(question, story)
-        if event is None or event.main is None or event.action in DULL:
+        if event is None or event.main is None or event.action in UNSURE_ACTS:
             continue
         for act in _altered(event, story, question.kind, told, done):
             yield _as_question(question, event, act, story)
@@ -96,21 +96,21 @@ def false_premises(pool: Sequence[Question], story: Story) -> Iterator[FalsePrem
 def missing_premises(pool: Sequence[Question], story: Story, *, draw: random.Random) -> Iterator[FalsePremise]:
     """Questions about a thing or an act that the film so far does not show."""
     handled = {class_of(name) for name in story.things}
-    things = sorted(name for name in CARRIED - handled if not is_plural(name))
+    things = sorted(name for name in CARRIED_CLASSES - handled if not is_plural(name))
     acts = sorted(set(NEVER_DONE) - {event.action for event in story.events})
     for question in pool:
         event = _assumed(question, story)
-        if event is None or event.main is None or event.action in DULL:
+        if event is None or event.main is None or event.action in UNSURE_ACTS:
             continue
         doer = person_slots(event.agent or story.agent, story)
-        if question.kind in OF_THINGS and things:
+        if question.kind in THING_KINDS and things:
             name = f"{draw.choice(things)}0"
             noun = plain_name(name)
             wrong = replace(event, main=name, targets=())
             slots = dict(question.slots) | object_slots(name, story)
             says, told = f"no {noun} is seen", f"{doer['who']} has the {noun}"
             yield _missing(question, event, wrong, "thing", slots, says, told, story)
-        if question.kind in OF_EVENTS and acts:
+        if question.kind in EVENT_KINDS and acts:
             wrong = replace(event, action=draw.choice(acts), main=None, targets=(), speech_act=None)
             does = act_phrase(wrong, story, "does")
             slots = _slots(question, event, wrong, story)
@@ -131,7 +131,7 @@ def _missing(
     params |= {} if wrong.main is None else {"object": wrong.main}
     doer = person_slots(event.agent or story.agent, story)
     people = people_slots(event.agent or story.agent, people_of_act(wrong), story)
-    instead = (told_act(event), *person_words(event.agent or story.agent, story))
+    instead = (act_value(event), *person_words(event.agent or story.agent, story))
     return FalsePremise(
         question=replace(question, slots=slots),
         true=question,
@@ -142,15 +142,15 @@ def _missing(
         instead=f"{doer['who']} {act_phrase(event, story, 'does')}",
         check={"act": "premise_act", "thing": "premise"}[sort],
         params=params,
-        key=AnswerKey(type="refusal", values=(ABSENT,), about=(told_act(wrong),), instead=instead, **people),
+        key=AnswerKey(type="refusal", values=(ABSENT,), about=(act_value(wrong),), instead=instead, **people),
     )
 
 
 def _assumed(question: Question, story: Story) -> StoryEvent | None:
     """The act that a question takes for granted."""
-    if question.kind in OF_EVENTS:
+    if question.kind in EVENT_KINDS:
         return story_of(question, story).events[int(question.params["event"])]
-    acts = OF_THINGS.get(question.kind, ())
+    acts = THING_KINDS.get(question.kind, ())
     return next((e for e in question.evidence if e.action in acts and e.main == question.params["object"]), None)
 
 
@@ -183,7 +183,7 @@ def _candidates(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
             # Who has the thing at another time could be meant.
             if not any(name in (e.main, *e.targets) and person in (e.agent, e.main, *e.targets) for e in story.events):
                 yield _act(replace(event, agent=person), "agent", by=True)
-    if kind in OF_THINGS:
+    if kind in THING_KINDS:
         return
     for other in objects_of(story):
         carried = event.action in PLACINGS and can_be_done_to("grab", other)
@@ -246,7 +246,7 @@ def _key(question: Question, act: _Act, shown: StoryEvent, story: Story) -> Answ
     return AnswerKey(
         type="refusal",
         values=(ABSENT,),
-        about=(told_act(wrong),),
-        instead=(told_act(shown), *person_words(shown.agent or story.agent, story)),
+        about=(act_value(wrong),),
+        instead=(act_value(shown), *person_words(shown.agent or story.agent, story)),
         **people_slots(agent, people_of_act(wrong), story),
     )

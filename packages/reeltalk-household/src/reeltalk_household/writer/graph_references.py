@@ -59,7 +59,7 @@ def is_ambiguous(candidates: Mapping[str, Question]) -> bool:
     return len(candidates) >= LEAST_CANDIDATES and len({other.key for other in candidates.values()}) > 1
 
 
-def recorded(candidates: Mapping[str, Question]) -> dict[str, Json]:
+def record_candidates(candidates: Mapping[str, Question]) -> dict[str, Json]:
     """Candidates as a turn's `extra` has them."""
     return {CANDIDATES: {name: dict(candidates[name].params) for name in sorted(candidates)}}
 

@@ -1,8 +1,8 @@
 """Events of a video in sentences: what a summary keeps, and what becomes of an act that is on screen.
 
-A summary tells what matters, in two to four sentences: changes of things and people, what is said and given, and what
-things are used for. It is made from events, so each sentence has one subject, and a pronoun only where one thing was
-named before it.
+A summary has the important events, in two to four sentences: changes of things and people, what is said and given, and
+what things are used for. It is made from events, so each sentence has one subject, and a pronoun only where one thing
+was named before it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,10 +13,10 @@ from typing import Final
 from reeltalk.language import phrases
 from reeltalk.schema.record import Json
 from reeltalk_build.graph.story import Story, StoryEvent
-from reeltalk_household.questions.linked import DULL
+from reeltalk_household.questions.linked import CONNECTING_ACTS
 from reeltalk_household.questions.question import act_phrase, called_thing, event_key, person_slots
 
-LIMITS: Final = (2, 3, 4)
+SENTENCE_LIMITS: Final = (2, 3, 4)
 """Numbers of sentences that a user may ask for."""
 MOST_IN_A_SENTENCE: Final = 3
 """Most acts of one subject that a sentence tells."""
@@ -76,9 +76,9 @@ def important_events(events: Sequence[StoryEvent]) -> list[StoryEvent]:
 def sum_up(events: Sequence[StoryEvent], story: Story) -> tuple[Sentence, ...]:
     """The most important of some events in at most four sentences; empty if there are too few, or only one sentence."""
     kept = important_events(events)
-    while len(sentences := _sentences(kept, story)) > LIMITS[-1]:
+    while len(sentences := _sentences(kept, story)) > SENTENCE_LIMITS[-1]:
         kept.remove(min(kept, key=lambda event: (_WEIGHTS[event.action], -event.order)))
-    return sentences if len(kept) >= LEAST_EVENTS and len(sentences) >= LIMITS[0] else ()
+    return sentences if len(kept) >= LEAST_EVENTS and len(sentences) >= SENTENCE_LIMITS[0] else ()
 
 
 def _sentences(events: Sequence[StoryEvent], story: Story) -> tuple[Sentence, ...]:
@@ -89,7 +89,7 @@ def _sentences(events: Sequence[StoryEvent], story: Story) -> tuple[Sentence, ..
             part = own[start : start + MOST_IN_A_SENTENCE]
             facts = tuple(" ".join(event_clause(event, story)) for event in part)
             # The sentence before is about the same person alone.
-            called = he_of(own[0], story) if start else subject
+            called = subject_pronoun(own[0], story) if start else subject
             found.append(Sentence(called, tuple(_predicates(part, story)), facts))
     return tuple(found)
 
@@ -98,7 +98,7 @@ def _predicates(events: Sequence[StoryEvent], story: Story) -> Iterator[str]:
     """What one subject does; a thing that alone was named before is *it* or *them*."""
     before: tuple[str | None, ...] = ()
     for event in events:
-        alone = event.main is not None and before == (event.main,) and does_it(event, story)
+        alone = event.main is not None and before == (event.main,) and is_done(event, story)
         it = "them" if event.main is not None and phrases.is_plural(event.main) else "it"
         if alone and event.main is not None and event.main not in story.people:
             yield act_phrase(event, story, "does", {event.main: it})
@@ -117,7 +117,7 @@ def find_consequences(story: Story, shown: Sequence[int]) -> Iterator[Consequenc
     events = [event for event in story.events if event.part in shown]
     keys = [(event.agent, event_key(event)) for event in story.events]
     for act in events:
-        if act.agent is None or act.action in DULL or keys.count((act.agent, event_key(act))) > 1:
+        if act.agent is None or act.action in CONNECTING_ACTS or keys.count((act.agent, event_key(act))) > 1:
             continue
         # Nobody needs to be told that a kettle boils.
         effects = [event for event in events if event.cause == act.order and event.action not in ("calm", "boil")]
@@ -125,19 +125,19 @@ def find_consequences(story: Story, shown: Sequence[int]) -> Iterator[Consequenc
             yield Consequence(act, tuple(effects[:2]))
 
 
-def he_of(event: StoryEvent, story: Story) -> str:
+def subject_pronoun(event: StoryEvent, story: Story) -> str:
     """The pronoun for whom or what an event's clause is about."""
-    return person_slots(event.agent or story.agent, story)["he"] if does_it(event, story) else "it"
+    return person_slots(event.agent or story.agent, story)["he"] if is_done(event, story) else "it"
 
 
-def does_it(event: StoryEvent, story: Story) -> bool:
+def is_done(event: StoryEvent, story: Story) -> bool:
     """True if somebody does an event; the graphs of one unnamed person may not say who."""
     return event.agent is not None or not story.names
 
 
 def event_clause(event: StoryEvent, story: Story) -> tuple[str, str]:
     """An event as subject and predicate: `Anna`, `opens the fridge`, or `the kettle`, `boils`."""
-    if does_it(event, story):
+    if is_done(event, story):
         return person_slots(event.agent or story.agent, story)["who"], act_phrase(event, story, "does")
     subject = called_thing(event.main, story) if event.main is not None else "something"
     return subject, phrases.phrase(event.action, None, (), "does")

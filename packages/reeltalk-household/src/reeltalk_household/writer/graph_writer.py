@@ -20,9 +20,9 @@ from reeltalk.schema.entrances import (
     NO_DRAFT,
     Entrance,
     EntranceVerdict,
-    follows,
+    all_resolve,
+    has_referent,
     is_graph_written,
-    resolves,
     verdict_by_rule,
 )
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -36,15 +36,22 @@ from reeltalk_build.construct.balance import BALANCED, Label, distance, even_tar
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.linting import check_structure
 from reeltalk_build.construct.settings import ConstructSettings
-from reeltalk_build.construct.writers import ALONE, LinkageResult, Surroundings, TriedChecklist, Unwritten, Writer
+from reeltalk_build.construct.writers import (
+    NO_SURROUNDINGS,
+    LinkageResult,
+    Surroundings,
+    TriedChecklist,
+    Unwritten,
+    Writer,
+)
 from reeltalk_household.questions.asking import ClipGraphs, possible_answers
 from reeltalk_household.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk_household.questions.question import Question
 from reeltalk_household.questions.wording import WordedQuestion, turn_of
 from reeltalk_household.writer import graph_chains
-from reeltalk_household.writer.graph_chains import GraphVideo, VideoPart, can_be_asked, is_open
+from reeltalk_household.writer.graph_chains import GraphVideo, VideoPart, is_askable, is_open
 from reeltalk_household.writer.graph_checklists import GraphRound, graph_checklist
-from reeltalk_household.writer.graph_dialogues import DialogueMaker, said_before
+from reeltalk_household.writer.graph_dialogues import DialogueMaker, words_so_far
 from reeltalk_household.writer.graph_linkages import (
     NO_PERSON,
     ChainPair,
@@ -55,13 +62,13 @@ from reeltalk_household.writer.graph_linkages import (
 )
 
 SIGNATURE = "graph"
-ENOUGH = 24
+ENOUGH_QUESTIONS = 24
 """Number of possible questions for a suitability of 6; half as many for 5, fewer for 4."""
 CAPTION_EVENTS = 6
 """Most actions in a caption."""
-CANDIDATES = 4
+CANDIDATE_CHAINS = 4
 """Candidate chains per clip if labels are balanced."""
-CACHED = 8
+CACHED_VIDEOS = 8
 """Videos whose graphs are kept, so that the steps of a small benchmark read them once."""
 
 
@@ -138,7 +145,7 @@ class GraphWriter(Writer):
             if not clips:
                 return None
             # Only the last videos are cached: graphs take memory, and videos are written one after the other.
-            while len(self._videos) >= CACHED:
+            while len(self._videos) >= CACHED_VIDEOS:
                 self._videos.pop(next(iter(self._videos)), None)
             self._videos[video.id] = GraphVideo(video, clips, texts, file=self._folder)
         return self._videos[video.id]
@@ -151,7 +158,7 @@ class GraphWriter(Writer):
         return graphs, part
 
     def chain(
-        self, video: Video, clip: Clip, around: Surroundings = ALONE, *, advice: Sequence[str] = ()
+        self, video: Video, clip: Clip, around: Surroundings = NO_SURROUNDINGS, *, advice: Sequence[str] = ()
     ) -> QAChain | Unwritten:
         """Five or six questions about a clip. Each one after the first depends on the answer before it."""
         graphs = self.video(video)
@@ -160,7 +167,7 @@ class GraphWriter(Writer):
             return Unwritten("it has no graph")
         part = found[0]
         candidates = []
-        for attempt in range(CANDIDATES if self.settings.balance else 1):
+        for attempt in range(CANDIDATE_CHAINS if self.settings.balance else 1):
             seed = " ".join((str(self.settings.seed), clip.id, *([str(attempt)] if attempt else []), *advice))
             written = self._chain(graphs, part, seed)
             if isinstance(written, Unwritten):
@@ -171,7 +178,7 @@ class GraphWriter(Writer):
             chosen = min(candidates, key=lambda c: distance(self._counts + self._labels_of(c.turns), self._targets))
             self._counts += self._labels_of(chosen.turns)
         _check(part, chosen.turns, clip.id)
-        self._chain_balance.count(chosen.questions, part.story, graphs.split, said_before(chosen.turns))
+        self._chain_balance.count(chosen.questions, part.story, graphs.split, words_so_far(chosen.turns))
         chain = QAChain(
             id=ChainId(derive_id("chain", clip.id, SIGNATURE, self.settings.seed)),
             video_id=video.id,
@@ -198,7 +205,7 @@ class GraphWriter(Writer):
             told = [(earlier.question, earlier.references[0]) for earlier in before]
             fault = graph_chains.fault_of_turn(turn, told, part.story)
             if fault is None:
-                so_far = said_before([*before, turn])[-1]
+                so_far = words_so_far([*before, turn])[-1]
                 suits = self._chain_balance.suits_person(said.question, part.story, so_far, graphs.split)
                 return turn if suits else None
             why = f"not asked, {turn.question!r}: {fault[1]}"
@@ -206,10 +213,10 @@ class GraphWriter(Writer):
             return None
 
         shown = [len(part.clips) - 1]
-        universe = part.asked_of_last(self.settings.seed)
+        universe = part.questions_of_last(self.settings.seed)
         chain = graph_chains.write_chain(
             part.story,
-            [q for q in universe if can_be_asked(q, part.story, shown) and is_open(q, part.story)],
+            [q for q in universe if is_askable(q, part.story, shown) and is_open(q, part.story)],
             universe=universe,
             split=graphs.split,
             seed=seed,
@@ -233,7 +240,7 @@ class GraphWriter(Writer):
         )
 
     def linkages(
-        self, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
+        self, video: Video, before: QAChain, after: QAChain, preferred: Sequence[str] = ()
     ) -> LinkageResult | Unwritten:
         """Linkages by shared objects, actions, events, rooms and durations for which a question can be written."""
         pair = self._pair(video, before, after)
@@ -244,7 +251,7 @@ class GraphWriter(Writer):
         def has_draft(linkage: Linkage) -> bool:
             return next(self._drafts(video, pair, linkage), None) is not None
 
-        found = find_links(pair, wanted=self.settings.pairs, seed=seed, has_draft=has_draft, often=self._methods)
+        found = find_links(pair, count=self.settings.pairs, seed=seed, has_draft=has_draft, often=self._methods)
         left_out = [
             GateResult(
                 gate="linkage.rewrite",
@@ -312,12 +319,12 @@ class GraphWriter(Writer):
             return verdict_by_rule(entered)
         if entered.reworded:
             _check(pair.part, [entered.turn], after.id)
-        if not resolves(entered.before[-1] if entered.before else None, entered.turn):
+        if not has_referent(entered.before[-1] if entered.before else None, entered.turn):
             return EntranceVerdict(False, NO_DRAFT)
         met = [*entered.before[-1:], entered.turn, *entered.following[:1]]
         if not all(has_its_person(turn, last, pair.story) for last, turn in pairwise(met)):
             return EntranceVerdict(False, NO_PERSON)
-        return EntranceVerdict(True) if follows(turns[1:]) else EntranceVerdict(False, FOLLOWING)
+        return EntranceVerdict(True) if all_resolve(turns[1:]) else EntranceVerdict(False, FOLLOWING)
 
     def caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:
         """The room of the person and the first actions."""
@@ -351,7 +358,7 @@ class GraphWriter(Writer):
         if isinstance(made.dialogue(task), str):
             return 1
         # A dialogue can be written, so the scene is suitable; the number of possible questions says how much.
-        return 6 if made.material >= ENOUGH else 5 if made.material >= ENOUGH // 2 else 4
+        return 6 if made.material >= ENOUGH_QUESTIONS else 5 if made.material >= ENOUGH_QUESTIONS // 2 else 4
 
     def dialogue(
         self,
@@ -385,7 +392,7 @@ class GraphWriter(Writer):
         )
         if problems := check_structure(dialogue, task):
             return Unwritten(f"it breaks the rules of its task: {'; '.join(problems)}")
-        self._dialogue_balance.count(maker.asked, maker.story, maker.split, maker.said)
+        self._dialogue_balance.count(maker.questions, maker.story, maker.split, maker.words_so_far)
         if self._rounds_of != video.id:
             self._rounds, self._rounds_of = {}, video.id
         for index, made in enumerate(rounds):

@@ -10,7 +10,7 @@ import pytest
 
 from reeltalk.metrics.counting import count_benchmark, format_counts
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn
-from reeltalk.schema.entrances import resolves
+from reeltalk.schema.entrances import has_referent
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, catalogue, published_methods
 from reeltalk.store.benchmark import Benchmark
@@ -124,7 +124,7 @@ def test_each_linkage_has_a_draft_that_stands_between_its_neighbours(
         draft = rewrite.draft
         assert rewrite.coherent
         source = rewrite.linkage.source
-        assert resolves(chains[source.unit_id].turns[source.turn_index], draft)
+        assert has_referent(chains[source.unit_id].turns[source.turn_index], draft)
         assert draft.key is not None
         if following and (means := following[0].extra["refers_to"]) is not None:
             assert means in draft.extra["speaks_of"], (draft.question, following[0].question)

@@ -10,7 +10,7 @@ from page_world import World
 from reeltalk.language import phrases
 from reeltalk.language.answer_reading import read_answer
 from reeltalk.language.answer_words import answer_tokens, names_in, normalise_answer
-from reeltalk.language.near_misses import lacking, variants
+from reeltalk.language.near_misses import missing_slots, variants
 from reeltalk.language.vocabulary import ROOMS, plain_name
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.benchmark import Benchmark
@@ -130,7 +130,7 @@ def test_every_kind_has_right_answers_and_near_misses_that_are_told_apart(
     misread = []
     tried = 0
     for question, key in pool:
-        assert lacking(key) == (), question
+        assert missing_slots(key) == (), question
         text = words(question, (all_forms(question.kind)[0].text,), named=True)[0]
         for variant in variants(key, words(question, forms_of_answers(question)[-1:], named=True)[0]):
             verdicts[question.kind].add(variant.right)

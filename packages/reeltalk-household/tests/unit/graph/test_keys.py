@@ -8,7 +8,7 @@ from page_world import World
 from peopled_scenes import JUICE, SCENES
 from peopled_scenes import story as people_story
 
-from reeltalk.language.near_misses import lacking
+from reeltalk.language.near_misses import missing_slots
 from reeltalk.language.phrases import SPEECH, VERBS, past_of, phrase
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.benchmark import Benchmark
@@ -98,7 +98,7 @@ def test_a_key_names_the_people_of_its_act(asked: list[Asked]) -> None:
     for story, key in told:
         names = [key.agent[:1], key.receiver[:1]]
         assert all(name[0] in story.called.values() for name in names if name)
-        assert lacking(key) == ()
+        assert missing_slots(key) == ()
 
 
 def test_turns_of_dialogues_carry_their_keys(households: list[Story]) -> None:

@@ -15,7 +15,7 @@ from reeltalk_household.questions.checking import Checker, linked_checks
 from reeltalk_household.questions.linked import linked_questions, scene_questions
 from reeltalk_household.questions.question import Question, answer_key
 from reeltalk_household.questions.wording import forms, forms_of, linked_forms, word_question
-from reeltalk_household.world.film import film_graphs, plan, play_film
+from reeltalk_household.world.film import film_graphs, plan_films, play_film
 from reeltalk_household.world.settings import FilmSettings
 
 SLIPS = re.compile(
@@ -28,7 +28,7 @@ SLIPS = re.compile(
 def pairs(request: pytest.FixtureRequest) -> list[tuple[Story, int, dict[str, str]]]:
     """Two activities of a scenario: both as one story, the later one's first event, their graphs."""
     found = []
-    for planned in plan(FilmSettings(scenarios=60 if request.config.getoption("--full") else 6, seed=11)).plans:
+    for planned in plan_films(FilmSettings(scenarios=60 if request.config.getoption("--full") else 6, seed=11)).plans:
         clips = [scene.clip for scene in planned.scenes]
         texts = film_graphs(planned, play_film(planned))
         graphs = [read_activity(text, file=f"{n}.nq", name=n) for n, text in zip(clips, texts, strict=True)]

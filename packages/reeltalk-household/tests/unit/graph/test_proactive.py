@@ -29,11 +29,11 @@ from reeltalk.video.encode import jpeg
 from reeltalk_build.graph.story import Story
 from reeltalk_household.questions.asking import write_tasks
 from reeltalk_household.questions.changing import COMMONEST, FEWEST, Timeline, askings
-from reeltalk_household.questions.proactive import KINDS, STREAMED, tasks_of
+from reeltalk_household.questions.proactive import KINDS, STREAM_KINDS, tasks_of
 from reeltalk_household.questions.proactive_checks import StreamChecker
 from reeltalk_household.questions.proactive_forms import proactive_forms, proactive_forms_of
 from reeltalk_household.questions.standing import APART_S, CLEAR_S
-from reeltalk_household.questions.watching import LATEST_S, WATCHED, messages, takes_effect_s, watches
+from reeltalk_household.questions.watching import LATEST_S, WATCHED_EVENTS, messages, takes_effect_s, watches
 from reeltalk_streaming.proactive.scores import judge_reply, score_sessions
 from reeltalk_streaming.proactive.stage import play_task
 from reeltalk_streaming.proactive.watchers import Always, Never, Oracle, Watcher
@@ -84,7 +84,7 @@ def test_all_kinds_are_written_about_several_people_and_about_one(busy: list[tup
     for story, _ in busy:
         assert {task.kind for task in all_of(story)} == set(KINDS)
     told = {watch.what for story, _ in busy for watch in watches(story)}
-    assert len(told & set(WATCHED)) >= 8
+    assert len(told & set(WATCHED_EVENTS)) >= 8
     assert "enter" in told
 
 
@@ -348,7 +348,7 @@ def played(watcher: Watcher, task: ProactiveTask) -> SessionLog:
 
 
 def test_only_the_oracle_is_right_in_all_streams(written: list[tuple[Story, ProactiveTask]]) -> None:
-    tasks = list({task.id: task for _, task in written if task.kind in STREAMED}.values())
+    tasks = list({task.id: task for _, task in written if task.kind in STREAM_KINDS}.values())
     found = {}
     for watcher in (Oracle(tasks), Never(), Always(5)):
         scores = score_sessions([played(watcher, task) for task in tasks], tasks)

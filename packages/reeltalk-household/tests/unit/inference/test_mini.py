@@ -42,7 +42,7 @@ def test_a_conversation_stays_and_its_memory_is_counted(folder: Path) -> None:
     kept = 3 + asked + said.completion_tokens + 1
     assert stream.memory_bytes == kept * per_token
     stream.instruct("tell me when the kettle boils.")
-    stream.told("what is on the table?", "a red cup.")
+    stream.add_exchange("what is on the table?", "a red cup.")
     texts = ("tell me when the kettle boils.", "what is on the table?", "a red cup.")
     # Marks: an instruction and its end; a question, its answer and its end.
     kept += 2 + 3 + sum(len(model.words.numbers(text)) for text in texts)
@@ -58,11 +58,11 @@ def test_what_was_said_before_matters_and_a_fork_leaves_it_alone(folder: Path) -
     stream.see_all(list(FRAMES[:6]), range(6))
     logits = model.read([3], None, stream.memory)[0]
     other = stream.fork()
-    other.told("what is on the table?", "a red cup.")
+    other.add_exchange("what is on the table?", "a red cup.")
     other.see(FRAMES[6], 6.0)
     assert np.array_equal(model.read([3], None, stream.memory)[0], logits)
     assert np.abs(model.read([3], None, other.memory)[0] - logits).max() > 1e-3
-    stream.told("what is on the table?", "a red cup.")
+    stream.add_exchange("what is on the table?", "a red cup.")
     stream.see(FRAMES[6], 6.0)
     assert np.array_equal(model.read([3], None, stream.memory)[0], model.read([3], None, other.memory)[0])
 
@@ -109,7 +109,7 @@ def test_a_bounded_stream_is_as_an_unbounded_one_until_the_bounds_and_never_beyo
     with pytest.raises(ModelError, match="keeps 40"):
         two.ask("where is the cup? " * 20)
     with pytest.raises(ModelError, match="keeps 40"):
-        two.told("where is the cup? " * 20, "here.")
+        two.add_exchange("where is the cup? " * 20, "here.")
 
 
 def test_the_name_tells_the_weights(folder: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reeltalk_household.mini.mini_input import LETTERS, PAD, PEOPLE, MiniWords
-from reeltalk_household.mini.mini_people import KnownPeople, alike, read_name
+from reeltalk_household.mini.mini_people import KnownPeople, is_same_spelling, read_name
 
 RED, BLUE = np.array([1, 0, 0, 1, 0], np.float32), np.array([0, 1, 1, 0, 1], np.float32)
 THERE = np.ones(2, np.float32)
@@ -39,7 +39,7 @@ def test_nothing_and_one_letter_are_no_name(letters: list[int]) -> None:
     ("one", "other", "same"), [("Brun", "Bruno", True), ("Gadriel", "Gabriel", True), ("Ben", "Lena", False)]
 )
 def test_spellings_that_differ_little_are_of_one_name(one: str, other: str, *, same: bool) -> None:
-    assert alike(one, other) is alike(other, one) is same
+    assert is_same_spelling(one, other) is is_same_spelling(other, one) is same
 
 
 def test_a_person_is_known_again_by_looks_when_the_name_is_gone() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from reeltalk_household.mini.mini_input import MiniShape, fitted
+from reeltalk_household.mini.mini_input import MiniShape, fit_to_network
 
 SMALL = MiniShape(height_px=9, width_px=16)
 
@@ -30,7 +30,7 @@ def test_each_pixel_is_the_mean_of_its_area_and_the_picture_stands_in_the_middle
     height: int, width: int, seed: int
 ) -> None:
     rgb = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
-    out = fitted(rgb, SMALL)
+    out = fit_to_network(rgb, SMALL)
     assert out.shape == (9, 16, 3)
     assert out.dtype == np.uint8
     scale = min(Fraction(9, height), Fraction(16, width))
@@ -48,9 +48,9 @@ def test_each_pixel_is_the_mean_of_its_area_and_the_picture_stands_in_the_middle
 
 def test_a_frame_of_the_size_is_left_as_it_is_and_a_large_one_does_not_overflow() -> None:
     own = np.arange(9 * 16 * 3, dtype=np.uint8).reshape(9, 16, 3)
-    assert fitted(own, SMALL) is own
+    assert fit_to_network(own, SMALL) is own
     white = np.full((1087, 1931, 3), 255, np.uint8)
-    out = fitted(white, MiniShape())
+    out = fit_to_network(white, MiniShape())
     assert set(np.unique(out)) <= {0, 255}
     assert out[54, 96].tolist() == [255, 255, 255]
 
@@ -58,4 +58,4 @@ def test_a_frame_of_the_size_is_left_as_it_is_and_a_large_one_does_not_overflow(
 @pytest.mark.parametrize("wrong", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)])
 def test_what_is_no_frame_is_refused(wrong: NDArray[np.uint8]) -> None:
     with pytest.raises(ValueError, match="a frame is"):
-        fitted(wrong, SMALL)
+        fit_to_network(wrong, SMALL)

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reeltalk.errors import InputError
-from reeltalk_household.mini.mini import FRAME, Looked, MiniModel
+from reeltalk_household.mini.mini import FRAME, FrameContents, MiniModel
 from reeltalk_household.mini.mini_input import ANSWER, BEGIN, END, PAD, PEOPLE, QUESTION, MiniShape
 from reeltalk_household.mini.mini_people import KnownPeople
 from reeltalk_household.training.export_onnx import (
     DECODER,
     MOST_BYTES,
     VISION,
-    Reading,
+    DecoderGraph,
     Vision,
     compare_exported,
-    embedded,
+    embed,
     export_mini,
-    rounded,
+    round_weights,
     torch_answer,
 )
 from reeltalk_household.training.network import Mini, load_mini, save_mini
@@ -43,7 +43,7 @@ def model() -> Mini:
 
 @pytest.fixture(scope="module")
 def small(model: Mini) -> Mini:
-    return rounded(model)
+    return round_weights(model)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_graphs_tell_what_the_rounded_network_tells(
     marks = draw.choice([PAD, *PEOPLE], tokens)
     with torch.inference_mode():
         looked = Vision(small)(torch.from_numpy(frames), torch.from_numpy(times))
-        told = Reading(small)(torch.from_numpy(ids), *map(torch.from_numpy, (seen, marks, past[0], past[1])))
+        told = DecoderGraph(small)(torch.from_numpy(ids), *map(torch.from_numpy, (seen, marks, past[0], past[1])))
     for own, torchs in zip(exported.look(frames, times.tolist()), looked, strict=True):
         assert own is not None
         assert np.abs(own - torchs.numpy()).max() < 1e-4
@@ -79,7 +79,7 @@ def test_graphs_tell_what_the_rounded_network_tells(
 
 
 def test_rounding_changes_little_and_a_second_time_nothing(model: Mini, small: Mini) -> None:
-    again = rounded(small)
+    again = round_weights(small)
     for one, two in zip(small.parameters(), again.parameters(), strict=True):
         assert torch.allclose(one, two, atol=1e-7)
     frames = torch.rand(2, 6, SHAPE.height_px, SHAPE.width_px)
@@ -105,11 +105,11 @@ def test_a_stream_tells_what_the_whole_sequence_tells_and_answers_alike(
         for number, frame in enumerate(frames):
             ready = stream.see(frame, float(number))
             ids += [FRAME] * SHAPE.frame_tokens
-            logits, speaking = small.decoder(embedded(small, ids, visual))
+            logits, speaking = small.decoder(embed(small, ids, visual))
             assert abs(ready - float(speaking[0, -1].sigmoid())) < 1e-4
             if number % 5 == 2:
                 question, answer = f"what is on the table? {number}", "a red cup."
-                stream.told(question, answer)
+                stream.add_exchange(question, answer)
                 numbers = stream.numbers
                 ids += [QUESTION, *numbers(question), ANSWER, *numbers(answer), END]
             asked = [QUESTION, *stream.numbers("where is the person?"), ANSWER]
@@ -120,7 +120,7 @@ def test_a_stream_tells_what_the_whole_sequence_tells_and_answers_alike(
                 assert stream.fork().say(asked) == said
         # What was asked stays, too.
         assert stream.say(asked) == said
-        logits = small.decoder(embedded(small, [*ids, *asked, *said, END, QUESTION], visual))[0][0, -1]
+        logits = small.decoder(embed(small, [*ids, *asked, *said, END, QUESTION], visual))[0][0, -1]
         assert np.abs(exported.read([QUESTION], None, stream.memory)[0] - logits.numpy()).max() < 1e-4
 
 
@@ -132,7 +132,7 @@ def test_agreement_counts_what_is_answered_otherwise(small: Mini, exported: Mini
     found = compare_exported(small, exported, videos)
     assert (found.answers, found.same, found.different) == (4, 4, ())
     assert found.largest < 1e-4
-    other = compare_exported(rounded(write_mini_sample.tiny(seed=2)), exported, videos)
+    other = compare_exported(round_weights(write_mini_sample.tiny(seed=2)), exported, videos)
     assert other.largest > 1e-2
 
 
@@ -212,7 +212,7 @@ def test_frames_that_were_looked_at_before_are_not_looked_at_again(
     frames, times = list(draw.integers(0, 256, (20, 45, 80, 3), dtype=np.uint8)), [float(n) for n in range(20)]
     looked: list[int] = []
 
-    def counted(given: dict[str, Any]) -> Looked:
+    def counted(given: dict[str, Any]) -> FrameContents:
         looked.append(len(given["frames"]))
         return look(given)
 

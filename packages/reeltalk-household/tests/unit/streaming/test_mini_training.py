@@ -57,9 +57,9 @@ from reeltalk_household.training.vision import (
     cells_of,
     finding_loss,
     letters_loss,
-    matched,
+    match_people,
     shown_cells,
-    varied,
+    vary_colours,
 )
 from reeltalk_household.world import bubbles
 from reeltalk_streaming.training.settings import MiniSettings, SpeechSettings, VisionSettings
@@ -243,9 +243,9 @@ def test_who_is_found_is_whoever_has_the_nearest_middle() -> None:
     wide, high = shape.cells_wide, shape.cells_high
     second = Seconds(people=(SeenPerson(box=(0.1, 0.2, 0.3, 0.8)), SeenPerson(box=(0.2, 0.2, 0.4, 0.8))))
     cells = [(high // 2) * wide + int(x * wide) for x in (0.21, 0.29, 0.9)]
-    assert matched(second, np.array([cells[0], cells[1], -1]), shape).tolist() == [0, 1, -1]
-    assert matched(second, np.array([cells[1], cells[2], -1]), shape).tolist() == [1, -1, -1]
-    assert matched(second, np.array([cells[0], cells[0] + 1, -1]), shape).tolist() == [0, 1, -1]
+    assert match_people(second, np.array([cells[0], cells[1], -1]), shape).tolist() == [0, 1, -1]
+    assert match_people(second, np.array([cells[1], cells[2], -1]), shape).tolist() == [1, -1, -1]
+    assert match_people(second, np.array([cells[0], cells[0] + 1, -1]), shape).tolist() == [0, 1, -1]
 
 
 def test_cells_around_the_middle_of_somebody_count_neither_as_right_nor_as_wrong() -> None:
@@ -286,7 +286,7 @@ def test_tags_of_invented_names_look_like_those_of_films() -> None:
 
 def test_varied_pictures_stay_near_their_colours() -> None:
     pictures = torch.rand(6, 6, 36, 64)
-    other = varied(pictures, np.random.default_rng(2))
+    other = vary_colours(pictures, np.random.default_rng(2))
     assert 0 <= float(other.min()) <= float(other.max()) <= 1
     assert 0 < float((other - pictures).abs().mean()) < 0.1
 

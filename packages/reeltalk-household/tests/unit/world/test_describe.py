@@ -21,11 +21,11 @@ from reeltalk_build.curate.stage import curate
 from reeltalk_build.graph.reading import read_activity
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.asking import stories
-from reeltalk_household.world.describe import TimedStep, describe_films, film_plan_of, filmed_steps, told_of
+from reeltalk_household.world.describe import TimedStep, describe_films, film_plan_of, filmed_steps, steps_by_clip
 from reeltalk_household.world.film import film, write_files
 from reeltalk_household.world.house import build_house
 from reeltalk_household.world.settings import FilmSettings
-from reeltalk_household.world.situation import Command, ProgramStep, begin
+from reeltalk_household.world.situation import Command, ProgramStep, initial_situation
 
 FILMED = FilmSettings(scenarios=2, houses=1, width_px=320, fps=5, max_duration_s=75, seed=7)
 # SVBench's clips reach into each other, which is the harder case.
@@ -152,12 +152,12 @@ def test_every_step_is_told_of_the_first_clip_that_shows_its_end(
         )
         for n, (start, end) in enumerate(itertools.pairwise(edges))
     ]
-    situation = begin(build_house(1), "kitchen1")
+    situation = initial_situation(build_house(1), "kitchen1")
     steps = [
         TimedStep(ProgramStep(Command("stretch"), start, end - start, situation, situation), "Stretching")
         for start, end in zip([0, *ends], ends, strict=False)
     ]
-    told = told_of(clips, steps)
+    told = steps_by_clip(clips, steps)
     assert [step for _, shown in told for step in shown] == steps
     for clip, shown in told:
         for step in shown:

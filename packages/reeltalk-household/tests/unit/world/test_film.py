@@ -26,19 +26,21 @@ from reeltalk_build.graph.reading import build_activity, read_graphs
 from reeltalk_build.graph.statistics import count_triples, mean_counts
 from reeltalk_build.graph.telling import tell_activity
 from reeltalk_household.world.activities import activities, perform
-from reeltalk_household.world.counterfactuals import counterfactuals, without
+from reeltalk_household.world.counterfactuals import counterfactuals, plan_without
 from reeltalk_household.world.facts import activity_triples
-from reeltalk_household.world.film import FilmPlan, film, film_graphs, plan, play_film
+from reeltalk_household.world.film import FilmPlan, film, film_graphs, plan_films, play_film
 from reeltalk_household.world.house import House, build_house
 from reeltalk_household.world.performance import carry_out
-from reeltalk_household.world.purposes import going
+from reeltalk_household.world.purposes import as_going
 from reeltalk_household.world.scenes import PlayedScene, camera_steps
 from reeltalk_household.world.settings import FilmSettings
 from reeltalk_household.world.shots import on_camera
-from reeltalk_household.world.simulation import do, take_effect
-from reeltalk_household.world.situation import CannotError, Command, ProgramStep, begin
+from reeltalk_household.world.simulation import carry_out_command, take_effect
+from reeltalk_household.world.situation import CannotError, Command, ProgramStep, initial_situation
 
-SMALL = FilmSettings(scenarios=3, houses=3, seed=5, width_px=320, fps=2, max_duration_s=75, boxes_fps=2)
+SMALL = FilmSettings(
+    scenarios=3, houses=3, seed=5, width_px=320, fps=2, min_duration_s=30, max_duration_s=50, boxes_fps=2
+)
 
 
 RELEASED_PREDICATES = frozenset(
@@ -55,7 +57,7 @@ def performed(number: int, names: Iterable[str]) -> list[tuple[str, str, list[Pr
         activity = activities()[name]
         rooms = [list(house.rooms)[len(found) % 4]] * len(activity.roles)
         try:
-            steps = perform(house, activity, begin(house, rooms, draw=random.Random(name)))
+            steps = perform(house, activity, initial_situation(house, rooms, draw=random.Random(name)))
         except CannotError:
             continue
         found.append((f"{name}1_{house.scene}", activity.category, steps))
@@ -160,7 +162,7 @@ def test_a_filmed_benchmark_is_valid_and_whole(filmed: Path) -> None:
         splits.setdefault(video.extra["house"], set()).add(video.split or "")
         assert video.sha256 is not None
         assert video.duration_s is not None
-        assert 60 <= video.duration_s <= 75
+        assert 30 <= video.duration_s <= 50
         with open_video(benchmark.media.path(video.sha256)) as source:
             count = 0
             while (frame := source.next_frame()) is not None:
@@ -234,7 +236,7 @@ def test_a_wrong_fact_is_found(filmed: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def planned(full: bool) -> list[tuple[FilmPlan, list[PlayedScene]]]:
-    made = plan(FilmSettings(scenarios=300 if full else 36, houses=6, seed=1))
+    made = plan_films(FilmSettings(scenarios=300 if full else 36, houses=6, seed=1))
     return [(film, play_film(film)) for film in made.plans]
 
 
@@ -311,8 +313,8 @@ def happens_without(steps: Sequence[ProgramStep], left_out: int, house: House) -
                 try:
                     managed = situation
                     for help_ in helps:
-                        managed = do(house, help_, managed).after
-                    situation = take_effect(house, going(step), managed)
+                        managed = carry_out_command(house, help_, managed).after
+                    situation = take_effect(house, as_going(step), managed)
                 except CannotError:
                     continue
                 happened.add(number)
@@ -327,7 +329,8 @@ def test_planning_again_finds_every_outcome_without_an_event(
     planned: list[tuple[FilmPlan, list[PlayedScene]]],
 ) -> None:
     happens, places = Counter[str](), 0
-    for made, scenes in planned[:: 2 if len(planned) > 100 else 1]:
+    is_full = len(planned) > 100
+    for made, scenes in planned[::2]:
         house = made.built()
         for scene in scenes:
             end = scene.steps[-1].after
@@ -342,8 +345,8 @@ def test_planning_again_finds_every_outcome_without_an_event(
                     state = end.things[row.name]
                     assert row.outcome != f"{'inside' if state.inside else 'on'} {state.support}"
                     places += 1
-    assert happens["no"] > happens["yes"] > 10
-    assert places > 10
+    assert happens["no"] > happens["yes"] > (10 if is_full else 5)
+    assert places > (10 if is_full else 5)
 
 
 def test_a_part_of_a_scene_tells_the_outcomes_of_the_whole() -> None:
@@ -353,13 +356,13 @@ def test_a_part_of_a_scene_tells_the_outcomes_of_the_whole() -> None:
         *(Command("walk", fridge), Command("open", fridge), Command("grab", milk), Command("walk", microwave)),
         *(Command("open", microwave), Command("putIn", milk, (microwave,)), Command("close", microwave)),
     ]
-    steps = carry_out(house, commands, begin(house, next(iter(house.rooms))))
+    steps = carry_out(house, commands, initial_situation(house, next(iter(house.rooms))))
     order = [step.command.action for step in steps]
     grab, opened = order.index("grab"), order.index("open", order.index("grab"))
     told = range(grab, opened + 1)
-    rows = counterfactuals(house, steps, seed="1", told=told)
+    rows = counterfactuals(house, steps, seed="1", shown=told)
     # The microwave is opened for what comes after the part.
-    assert opened not in without(house, steps, grab, seed="1").happened
+    assert opened not in plan_without(house, steps, grab, seed="1").happened
     assert {row.event for row in rows} <= set(range(len(told)))
 
 
@@ -371,18 +374,18 @@ def test_without_an_event_neither_what_it_caused_nor_what_needs_it_happens() -> 
         *(Command("walk", kettle), Command("switchOn", kettle), Command("walk", fridge), Command("open", fridge)),
         *(Command("grab", salmon), Command("close", fridge), Command("lookAt", clock), Command("lookAt", clock)),
     ]
-    steps = carry_out(house, commands, begin(house, kitchen))
+    steps = carry_out(house, commands, initial_situation(house, kitchen))
     order = [step.command.action for step in steps]
     assert "boil" in order
-    off = without(house, steps, order.index("switchOn"), seed="program")
+    off = plan_without(house, steps, order.index("switchOn"), seed="program")
     assert order.index("boil") not in off.happened
     assert {order.index("grab"), order.index("close")} <= off.happened
     assert "OFF" in off.end.things[kettle].values
-    shut = without(house, steps, order.index("open"), seed="program")
+    shut = plan_without(house, steps, order.index("open"), seed="program")
     assert order.index("grab") not in shut.happened
     assert order.index("boil") in shut.happened
     assert shut.end.things[salmon].support == fridge
-    nothing = without(house, steps, len(steps) - 1, seed="program")
+    nothing = plan_without(house, steps, len(steps) - 1, seed="program")
     assert nothing.happened == frozenset(range(len(steps) - 1))
 
 
@@ -396,46 +399,22 @@ def test_without_an_event_neither_what_it_caused_nor_what_needs_it_happens() -> 
     ],
 )
 def test_wrong_settings_are_one_sentence(
-    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    full: bool,
 ) -> None:
+    if not full:
+        monkeypatch.setattr("reeltalk_household.world.film.FILM_ATTEMPTS", 2)
     assert run(["world", "film", *options, "--into", str(tmp_path / "bench")]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
 
 
-def test_a_program_of_ones_own_is_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    house = build_house(1)
-    fridge = house.of_class("fridge")[0].name
-    (tmp_path / "look.txt").write_text(f"# look\n[WALK] <fridge> ({fridge[6:]})\n[OPEN] <fridge> ({fridge[6:]})\n")
-    command = ["world", "play", str(tmp_path / "look.txt"), "--width-px", "320", "--out", str(tmp_path / "look.mp4")]
-    assert run(command) == 0
-    assert "2 steps" in capsys.readouterr().out
-    with open_video(tmp_path / "look.mp4") as source:
-        assert source.next_frame() is not None
-    assert run(command) == 2
-    assert "exists" in capsys.readouterr().err
-    (tmp_path / "bad.txt").write_text("[WALK] <fridge> (3)\nopen it\n")
-    assert run(["world", "play", str(tmp_path / "bad.txt"), "--out", str(tmp_path / "bad.mp4")]) == 2
-    assert "bad.txt:2" in capsys.readouterr().err
-    assert not (tmp_path / "bad.mp4").exists()
-    assert run(["world", "play", "--house", "2"]) == 0
-    assert "<fridge> (" in capsys.readouterr().out
-
-
-def test_a_program_of_two_people_is_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sofa = build_house(1).of_class("sofa")[0].name
-    lines = [f"<char0> [WALK] <sofa> ({sofa[4:]})", f"<char1> [WALK] <sofa> ({sofa[4:]})", "<char1> [JUMP]"]
-    (tmp_path / "two.txt").write_text("\n".join([*lines, '<char0> [SAY] <character> (2) "praise: Well done!"']))
-    command = ["world", "play", str(tmp_path / "two.txt"), "--width-px", "320", "--fps", "2"]
-    assert run([*command, "--out", str(tmp_path / "two.mp4")]) == 0
-    assert "4 steps" in capsys.readouterr().out
-    (tmp_path / "two.txt").write_text("<char3> [JUMP]\n")
-    assert run([*command, "--out", str(tmp_path / "three.mp4")]) == 2
-    assert "4 people" in capsys.readouterr().err
-
-
-def test_from_film_to_dialogues_and_pages(filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_film_to_dialogues_and_counts(filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bench = tmp_path / "bench"
     shutil.copytree(filmed, bench)
     assert run(["graph", "questions", str(bench), "--turns", "12"]) == 0
@@ -452,15 +431,6 @@ def test_from_film_to_dialogues_and_pages(filmed: Path, tmp_path: Path, capsys: 
         assert (tmp_path / f"told/{video.id}.txt").read_text() == video.summaries["template"]
     dialogues = [json.loads(line) for line in (bench / "dialogues.jsonl").read_text().splitlines()]
     assert all(len(dialogue["turns"]) == 12 for dialogue in dialogues)
-    assert run(["report", str(bench), "--out", str(tmp_path / "site")]) == 0
-    page = (tmp_path / "site/scenarios/0001.html").read_text()
-    story = sum(1 for part in page.split('class="moment"')) - 1
-    import re
-
-    links, targets = set(re.findall(r'href="#(m\d+)"', page)), set(re.findall(r'id="(m\d+)"', page))
-    assert links <= targets
-    assert len(targets) == story
-    assert "<script>" not in page
 
 
 def test_lengths_that_contradict_each_other_are_refused() -> None:
@@ -479,7 +449,7 @@ def test_people_are_told_by_name_with_what_they_say_and_what_happens_by_itself()
         Command("say", salmon, ("character1",), "character2", "Thank you!", "thank"),
         Command("smile", None, (), "character1"),
     ]
-    steps = carry_out(house, commands, begin(house, [kitchen, kitchen]))
+    steps = carry_out(house, commands, initial_situation(house, [kitchen, kitchen]))
     triples = parse_rdf(activity_triples(house, "Give1_scene1", "Other", steps), file="full.nt")
     graph = build_activity(short_triples(curate_triples(triples)), name="Give1_scene1", file="full.nt")
     told = tell_activity(graph, None)

@@ -9,7 +9,7 @@ from typing import Final
 
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.record import Json
-from reeltalk.schema.review import WORDED, Decision, FieldEdit
+from reeltalk.schema.review import WORDING_FIELDS, Decision, FieldEdit
 from reeltalk_review.applying.settled import DoneUnit
 
 LABELS: Final = "labels"
@@ -40,7 +40,7 @@ def decision_of(unit: DoneUnit, place: str, value: Json) -> ReviewDecision:
     draft = Turn.model_validate(unit.content["turns"][int(place)]).model_dump(mode="json")
     decision = Decision(value["decision"])
     if unit.kind == "turns":
-        fields = {name: (draft[name], value[name]) for name in (*WORDED, LABELS) if decision is Decision.EDIT}
+        fields = {name: (draft[name], value[name]) for name in (*WORDING_FIELDS, LABELS) if decision is Decision.EDIT}
     else:
         named = value[LABELS].items() if decision is not Decision.SKIP else ()
         fields = {f"{LABELS}.{name}": (draft[LABELS].get(name, []), list(labels)) for name, labels in named}

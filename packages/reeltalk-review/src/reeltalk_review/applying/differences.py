@@ -62,7 +62,6 @@ def changes_of(unit: DoneUnit, places: Iterable[str] | None = None) -> Iterator[
     """How the results of a unit differ from its draft; nothing for places that stay as they were.
 
     Args:
-        unit: The unit.
         places: The places that are looked at; by default all.
     """
     for place in sorted(unit.results if places is None else places, key=place_order):

@@ -15,7 +15,7 @@ from typing import Any, Final
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, Turn, TurnRef
 from reeltalk.schema.entrances import refers_back
-from reeltalk.schema.gates import GONE, GateOutcome, GateResult
+from reeltalk.schema.gates import GONE_OUTCOMES, GateOutcome, GateResult
 from reeltalk.schema.paths import ACCEPTED
 from reeltalk_review.applying.next_revision import TABLE_OF, Key, NextRevision
 
@@ -60,7 +60,6 @@ def follow_paths(made: NextRevision, withdrawn: Mapping[Refs, Sequence[Turn]]) -
     Paths along a linkage ask the later question with the wording that people settled for the linkage.
 
     Args:
-        made: The revision.
         withdrawn: Wordings that people had settled and took back, by the turns of their linkage.
     """
     if not (made.moves or made.reworded or made.linkages.is_changed or made.rewrites.is_changed):
@@ -161,7 +160,7 @@ def follow_rows(made: NextRevision) -> None:
         rows: Any = getattr(made, table)
         for place, row in rows.numbered():
             key = made.key_of(row.unit, row.unit_id)
-            if key is None or key not in touched or (isinstance(row, GateResult) and row.outcome in GONE):
+            if key is None or key not in touched or (isinstance(row, GateResult) and row.outcome in GONE_OUTCOMES):
                 continue
             new = _followed(made, row, key)
             if new is not None or table in ("answers", "scores"):

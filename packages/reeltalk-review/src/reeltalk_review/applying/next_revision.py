@@ -27,7 +27,7 @@ from reeltalk.store.rows import FieldValues, SpooledRows, rows_by
 from reeltalk.store.tables import TABLES, Table
 from reeltalk_review.applying.decisions import decision_of, place_order
 from reeltalk_review.applying.settled import DoneUnit
-from reeltalk_review.importing import WRITTEN, latest_revision
+from reeltalk_review.importing import WRITTEN_KEY, latest_revision
 from reeltalk_review.tasks.task import spoken_place
 
 R = TypeVar("R", bound=Record)
@@ -84,11 +84,11 @@ class RecordHistory:
         past = [
             review.decision
             for review in self._steps.get(place, ())
-            if revision is None or int(review.extra.get(WRITTEN, 0)) <= revision
+            if revision is None or int(review.extra.get(WRITTEN_KEY, 0)) <= revision
         ]
         return not past or past[-1] is not Decision.REJECT
 
-    def kept(self, turns: int, revision: int | None = None) -> list[int]:
+    def remaining(self, turns: int, revision: int | None = None) -> list[int]:
         """The turns of the first draft that a revision has, in order, as indices into the first draft.
 
         Args:
@@ -288,7 +288,7 @@ class NextRevision:
 
     def earlier_places(self, key: Key) -> list[int]:
         """The turns that a chain or dialogue had before this revision, as indices into the first draft."""
-        return self.history(*key).kept(self.earlier_lengths[key]) if key in self.earlier_lengths else []
+        return self.history(*key).remaining(self.earlier_lengths[key]) if key in self.earlier_lengths else []
 
     def shown_places(self, key: Key, turns: int, revision: int) -> list[int]:
         """The turns of a draft that people saw, as indices into the first draft.
@@ -298,7 +298,7 @@ class NextRevision:
             turns: How many turns the draft shows.
             revision: Revision of the benchmark when it was taken.
         """
-        return self.history(*key).kept(turns, revision)
+        return self.history(*key).remaining(turns, revision)
 
     def now(self, key: Key, place: int) -> int | None:
         """Index in this revision of a turn of the first draft; None if it is gone."""
@@ -386,7 +386,6 @@ class NextRevision:
         """Add the reviews of a place: who decided what.
 
         Args:
-            unit: The unit.
             place: The place in it.
             worded: The turn, if its wording was settled.
             effects: Other changes that this caused in the record.
@@ -397,7 +396,7 @@ class NextRevision:
 
         def add(reviewer: str, moment: str, value: Json, note: str | None, *, counts: bool) -> None:
             said = decision_of(unit, place, value)
-            extra: dict[str, Json] = {TASK: unit.kind, PLACE: at, WRITTEN: self.number}
+            extra: dict[str, Json] = {TASK: unit.kind, PLACE: at, WRITTEN_KEY: self.number}
             if counts:
                 extra |= {SETTLED: settled.how, RESULT: settled.hash}
                 extra |= {WORDING: wording_hash(worded)} if worded is not None else {}

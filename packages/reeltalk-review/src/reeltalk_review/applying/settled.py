@@ -80,7 +80,7 @@ class DoneUnit:
     def counted(self, place: str) -> SubmittedWork | None:
         """The work that counts at a place: the adjudicator's if it was adjudicated, otherwise the first annotator's.
 
-        None if whoever settled it has no value there, as when nobody drew a link.
+        None if the person who settled it has no value there, as when nobody drew a link.
         """
         is_adjudicated = self.results[place].how in ("taken", "written")
         return next(

@@ -23,7 +23,7 @@ from reeltalk.store.content import Content, ReadsTables
 from reeltalk.store.invariants import check_content
 from reeltalk.store.manifest import MANIFEST, MEDIA, hash_file
 from reeltalk.store.release import CARD
-from reeltalk_review.applied import APPLY, HEAD, PROJECT
+from reeltalk_review.applied import APPLY, HEAD_KEY, PROJECT
 from reeltalk_review.applying.collected import add_collected
 from reeltalk_review.applying.decisions import CHANGES
 from reeltalk_review.applying.differences import changes_of
@@ -97,7 +97,6 @@ def apply_reviews(
     """Write the settled work of a project as the next revision of its benchmark.
 
     Args:
-        project: The project.
         into: A copy of the benchmark to write instead of the benchmark itself; made if it does not exist.
         dry_run: Only report what would be done.
         progress: Called with the current step.
@@ -286,7 +285,7 @@ def _note(project: ReviewProject, made: NextRevision, applied: Applied, read: in
         fresh = Benchmark.open(project.benchmark)
         if applied.is_changed:
             after = {"revision": made.number, "content_hash": fresh.manifest.content_hash, "counts": applied.counts}
-            change.record(APPLY, PROJECT, after={**after, HEAD: read})
+            change.record(APPLY, PROJECT, after={**after, HEAD_KEY: read})
         noted = session.scalars(select(UnitRow.id).where(UnitRow.set_aside.is_not(None)))
         for unit_id in dict.fromkeys((*noted, *made.aside)):
             unit = session.get_one(UnitRow, unit_id)
@@ -298,4 +297,4 @@ def _note(project: ReviewProject, made: NextRevision, applied: Applied, read: in
         if applied.is_changed:
             known = set(session.scalars(select(QueueRow.id)))
             wanted = [name for name in TASKS if name in known]
-            import_content(change, project, fresh, fresh.stored_content(), None, wanted=wanted)
+            import_content(change, project, fresh, fresh.stored_content(), None, kinds=wanted)

@@ -9,7 +9,7 @@ from typing import Final
 
 from reeltalk.schema.dialogue import MADE_FOR_WORDING, REWORDING, Dialogue, QAChain, Turn, without_facts
 from reeltalk.schema.record import Json
-from reeltalk.schema.review import WORDED, Decision, FieldEdit, wording_hash
+from reeltalk.schema.review import WORDING_FIELDS, Decision, FieldEdit, wording_hash
 from reeltalk.schema.turn_sense import KEPT_BECAUSE
 from reeltalk.store.rows import rows_by
 from reeltalk_review.applying.decisions import LABELS, decision_of
@@ -85,7 +85,7 @@ def _turns(made: NextRevision, unit: DoneUnit, current: Sequence[Turn]) -> dict[
 
 def _worded(there: Turn, draft: Turn, value: Mapping[str, Json]) -> Turn:
     """A turn with the settled wording, and with its labels if people changed them."""
-    stored = {name: value[name] for name in WORDED}
+    stored = {name: value[name] for name in WORDING_FIELDS}
     extra = {name: kept for name, kept in there.extra.items() if name != KEPT_BECAUSE}
     stored["extra"] = extra | ({KEPT_BECAUSE: value["kept_because"]} if value["kept_because"] else {})
     if {name: tuple(labels) for name, labels in value[LABELS].items()} != draft.labels:

@@ -165,7 +165,7 @@ def change_password(
     password: FormText,
 ) -> Response:
     """Change the password. Other browsers are signed out."""
-    # Whoever finds a browser that is signed in must not guess the password here.
+    # A stranger at a browser that is signed in must not guess the password here.
     limiter, address = login_limiter(request)
     limiter.hit(person.id, address)
     try:

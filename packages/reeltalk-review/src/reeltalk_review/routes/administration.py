@@ -19,7 +19,7 @@ from reeltalk_review.errors import ApiError, Conflict, InvalidValue
 from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.people import User
 from reeltalk_review.reasons import read_reasons
-from reeltalk_review.tables import InvitationRow, PersonRow, QueueRow, UnitRow, moment
+from reeltalk_review.tables import InvitationRow, PersonRow, QueueRow, UnitRow, timestamp
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.web import (
     FormText,
@@ -104,7 +104,7 @@ def _team_page(
     note: str = "",
 ) -> Response:
     can_be_used = (InvitationRow.used_by.is_(None), InvitationRow.withdrawn_at.is_(None))
-    invitations = select(InvitationRow).where(*can_be_used, InvitationRow.expires_at > moment())
+    invitations = select(InvitationRow).where(*can_be_used, InvitationRow.expires_at > timestamp())
     with project.database.reading() as session:
         return page(
             request,

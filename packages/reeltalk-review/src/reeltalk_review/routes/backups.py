@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from reeltalk_review.access import Action
-from reeltalk_review.backups import KEPT, backup_file, backup_folder, hides_work, list_backups, make_backup
+from reeltalk_review.backups import MOST_BACKUPS, backup_file, backup_folder, hides_work, list_backups, make_backup
 from reeltalk_review.people import User
 from reeltalk_review.web import ProjectHere, page, require, require_form
 
@@ -27,7 +27,7 @@ def show_backups(
         backups=list_backups(project),
         folder=backup_folder(project),
         hidden=hidden,
-        kept=KEPT,
+        kept=MOST_BACKUPS,
         made=made == "1",
     )
 

@@ -76,7 +76,7 @@ def add_pair(
 
 @router.post("/pairs/{pair_id}/begin")
 def begin(project: ProjectHere, pair_id: str, person: Annotated[User, require_form(Action.WORK)]) -> Response:
-    """Continue the pair's dialogue, or begin its next."""
+    """Continue the pair's dialogue, or begin its next one."""
     with transaction(project.database, person.id) as change:
         row = collecting.begin_dialogue(change, person.id, pair_id)
     return RedirectResponse(f"/dialogues/{row.id}", status_code=303)

@@ -97,10 +97,8 @@ def video_view(project: ReviewProject, session: Session, person_id: str, unit: U
     """A unit's video as screens get it; None if it has none.
 
     Args:
-        project: The project.
         session: The database.
         person_id: Who looks. For somebody who takes a test on the video, captions end at the time of the question.
-        unit: The unit.
     """
     row = session.get(VideoRow, unit.video_id) if unit.video_id is not None else None
     if row is None:
@@ -144,7 +142,7 @@ def frames(request: Request, project: ProjectHere, sha256: str, person: Viewer) 
 
 @router.get("/{sha256}/captions")
 def subtitles(project: ProjectHere, sha256: str, person: Viewer) -> Response:
-    """What is said in the video, as WebVTT. Whoever takes a test on it gets what is said before the question."""
+    """What is said in the video, as WebVTT. A person who takes a test gets the lines before the question."""
     _served(project, person, sha256)
     with project.database.reading() as session:
         until_s = known_until(session, person.id, sha256)

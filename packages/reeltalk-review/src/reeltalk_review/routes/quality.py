@@ -12,7 +12,7 @@ from reeltalk_review.access import Action
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import ApiError, InvalidValue, NotFound
 from reeltalk_review.events import transaction
-from reeltalk_review.gold import MOST, Kind, add_known_answers, compare_with_settled, is_training
+from reeltalk_review.gold import MOST_COPIES, Kind, add_known_answers, compare_with_settled, is_training
 from reeltalk_review.people import User, names_by_id
 from reeltalk_review.sheets import CSV, Format, sheet_answer
 from reeltalk_review.tables import QueueRow, UnitRow
@@ -23,7 +23,7 @@ from reeltalk_review.work import entries, own_work
 
 router = APIRouter()
 Viewer = Annotated[User, require(Action.SEE_TEAM)]
-FEW: Final = 20
+FEW_DECISIONS: Final = 20
 """With fewer decisions no shares are shown."""
 
 
@@ -73,7 +73,7 @@ def _page(
             rows=_by_name(stats, names),
             names=names,
             titles={task.queue_id: task.title for task in stats.tasks},
-            few=FEW,
+            few=FEW_DECISIONS,
             least=least,
             blocks=release_blocks(stats, least),
             known=session.execute(known).all(),
@@ -90,7 +90,7 @@ def add(
     person: Annotated[User, require_form(Action.MANAGE)],
     queue: ShortText,
     kind: Annotated[Kind, Form()],
-    count: Annotated[int, Form(ge=1, le=MOST)],
+    count: Annotated[int, Form(ge=1, le=MOST_COPIES)],
 ) -> Response:
     """Add known answers to a queue."""
     try:

@@ -31,13 +31,13 @@ from reeltalk_review.people import User
 from reeltalk_review.reasons import offered_reasons
 from reeltalk_review.routes.media import video_view
 from reeltalk_review.settling import ADJUDICATION, DONE, dispute_view, next_dispute, open_disputes, submitted_works
-from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow, moment
+from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow, timestamp
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import ReviewTask
 from reeltalk_review.web import PlainJson, ProjectHere, page, plain_text, require, require_api, require_form
 
 router = APIRouter()
-RECENT = 50
+RECENT_UNITS = 50
 """How many submitted units are listed."""
 
 
@@ -58,7 +58,7 @@ def show_home(
             queues=_queues(session, person),
             returned=[row for row in own if row["state"] == "returned"],
             begun=[row for row in own if row["state"] == "working"],
-            handed_in=_own(session, person.id, ("submitted",), RECENT),
+            handed_in=_own(session, person.id, ("submitted",), RECENT_UNITS),
             disputed=disputed,
             approvals=approvals,
             step=_next_step(session, person, len(disputed) + len(approvals)),
@@ -90,7 +90,7 @@ def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
     real = select(UnitRow.queue_id, UnitRow.state, func.count()).where(UnitRow.gold.is_(None))
     for queue, state, count in session.execute(real.group_by(UnitRow.queue_id, UnitRow.state)):
         counts[queue][state] = count
-    works, now = may(person.role, Action.WORK), moment()
+    works, now = may(person.role, Action.WORK), timestamp()
     pairs = pair_turns(session, person.id) if works else []
     begun: dict[str, int] = defaultdict(int)
     own = select(UnitRow.queue_id).join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
@@ -241,7 +241,7 @@ def _view(
             ),
         },
         "labels_asked": task.asks_labels or bool(queue.settings.get(LABELS)),
-        "in_bulk": work.acceptable(assignment, unit, task, queue, rows),
+        "in_bulk": work.acceptable_places(assignment, unit, task, queue, rows),
         "reasons": offered_reasons(session, task.kind),
         "entries": {place: work.entry_view(row) for place, row in rows.items()},
         "findings": work.findings(assignment, unit, task, rows, places),
@@ -340,7 +340,7 @@ def redo(own: Own) -> JSONResponse:
 
 def _step(own: OwnChange, kind: work.Step) -> JSONResponse:
     def do(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> Json:
-        row = work.step(change, assignment, unit, task, kind)
+        row = work.undo_or_redo(change, assignment, unit, task, kind)
         return {"place": row.place, **_entries(change, assignment, unit, task)}
 
     return own.once(do)

@@ -30,7 +30,7 @@ import { Component, html, render } from "./vendor/preact.js";
 import { Playback, Watch, videoOffers } from "./watch.js";
 import { ask } from "./workapi.js";
 
-/** Whoever is that near to the start of some evidence is there. */
+/** A player this near to the start of some evidence is there. */
 const NEAR_S = 0.1;
 const KEEP_MS = 300;
 
@@ -329,7 +329,7 @@ export class Editor extends Component {
   refused(place) {
     const refusal = this.session.outbox.refusal(place);
     if (!refusal) return;
-    // Whoever types elsewhere meanwhile goes on: the number shows the refusal, and submitting leads to it.
+    // People who type elsewhere meanwhile go on: the number shows the refusal, and submitting leads to it.
     const types = document.activeElement?.matches("input, textarea, select");
     if (this.place !== place && this.session.value(place)?.decision && !types) this.show(place);
     this._said = `${this.view.nameOf(place)} is not saved. ${sentence(refusal.findings[0]?.text ?? refusal.message)}`;

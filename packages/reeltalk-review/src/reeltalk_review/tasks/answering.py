@@ -11,7 +11,7 @@ from reeltalk.schema.media import Clip
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
 from reeltalk_review.errors import InvalidValue
-from reeltalk_review.naming import BETWEEN, ContentNames
+from reeltalk_review.naming import SEPARATOR, ContentNames
 from reeltalk_review.tasks.task import Code, Draft, ReviewTask, Text, Value, remark_lines
 
 Mode = Literal["dialogue", "streaming"]
@@ -49,7 +49,7 @@ def answer_drafts(content: Content, mode: Mode, *, split: str | None = None) -> 
                     target_table="test",
                     target_id=f"{kind} {unit_id}",
                     # The video's own name could say what happens in it, and models are not told it either.
-                    title=f"{names.hidden_video(video_id)}{BETWEEN}dialogue {counts[video_id]}",
+                    title=f"{names.hidden_video(video_id)}{SEPARATOR}dialogue {counts[video_id]}",
                     video_id=video_id,
                     content={"mode": mode, "unit": kind, "id": unit_id, "turns": asked},
                 )

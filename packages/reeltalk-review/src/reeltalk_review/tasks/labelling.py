@@ -28,7 +28,7 @@ from reeltalk.store.content import Content
 from reeltalk.store.rows import rows_by
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.tasks.task import Code, CodeScale, Draft, ReviewTask, Value, remark_lines, turn_at
-from reeltalk_review.tasks.turns import KEPT, TurnDrafts
+from reeltalk_review.tasks.turns import KEEPING_DECISIONS, TurnDrafts
 from reeltalk_review.tasks.vocabularies import check_labels, closed_vocabulary, known_labels
 
 ITEM = re.compile(r"^- (\S+): (.+)$", re.M)
@@ -148,7 +148,7 @@ class LabelsTask(ReviewTask):
         given = dict(found.labels)
         if unknown := given.keys() - {vocabulary.name for vocabulary in self.vocabularies}:
             raise InvalidValue(f"this task has no vocabulary {min(unknown)!r}", field="labels")
-        is_kept = found.decision in KEPT
+        is_kept = found.decision in KEEPING_DECISIONS
         ordered: dict[str, tuple[str, ...]] = {}
         for one in self.vocabularies:
             counts = (one.least, one.most) if is_kept else (0, None)

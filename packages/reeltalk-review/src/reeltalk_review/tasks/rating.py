@@ -20,7 +20,7 @@ from reeltalk.schema.record import Finite, Json, Name
 from reeltalk.store.content import Content
 from reeltalk.store.foreign import open_file
 from reeltalk_review.errors import InvalidValue
-from reeltalk_review.naming import BETWEEN, ContentNames
+from reeltalk_review.naming import SEPARATOR, ContentNames
 from reeltalk_review.tasks.task import REMARKS, Code, Draft, ReviewTask, Value, remark_lines
 
 MOST_MARKS: Final = 101
@@ -115,7 +115,7 @@ def _read_scale(path: Path) -> RatingScale:
             raw: dict[str, Any] = tomllib.load(stream)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path, hint="check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         raise InputError(f"not TOML: {error}", file=path) from None
     if len(raw) != 1 or not isinstance(fields := next(iter(raw.values())), dict):
         raise InputError(
@@ -147,7 +147,6 @@ def rating_drafts(
 
     Args:
         answers: Answers of any models. Unanswered turns are left out.
-        scale: The scale.
         seed: Decides the order.
         content: The benchmark, whose videos and clips name the units. Without it they are numbered.
     """
@@ -161,7 +160,7 @@ def rating_drafts(
         Draft(
             target_table="answers",
             target_id=f"{scale.name}#{scale.version} {model} {kind} {unit_id}"[:512],
-            title=f"{names.unit(kind, unit_id, grouped[model, kind, unit_id][0].video_id or '')}{BETWEEN}answers",
+            title=f"{names.unit(kind, unit_id, grouped[model, kind, unit_id][0].video_id or '')}{SEPARATOR}answers",
             video_id=grouped[model, kind, unit_id][0].video_id,
             content={
                 "scale": scale.model_dump(mode="json"),

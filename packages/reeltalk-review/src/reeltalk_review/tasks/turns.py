@@ -22,7 +22,7 @@ from reeltalk_review.tasks.task import Code, Draft, ReviewTask, Text, Value, rem
 from reeltalk_review.tasks.vocabularies import check_turn_labels, turn_vocabularies
 
 LONGEST_REASON: Final = 2_000
-KEPT: Final = (Decision.ACCEPT, Decision.EDIT)
+KEEPING_DECISIONS: Final = (Decision.ACCEPT, Decision.EDIT)
 UNIT: Final = "unit"
 """Key of the checks of a whole unit, next to the keys of its turns."""
 
@@ -51,7 +51,7 @@ class TurnValue(Value):
             raise ValueError(
                 f"option {self.correct_option + 1} is marked as right, of {len(self.options or ())} options"
             )
-        if self.decision in KEPT and self.reasons:
+        if self.decision in KEEPING_DECISIONS and self.reasons:
             raise ValueError("reasons are for turns that are rejected")
         if self.decision is Decision.REJECT:
             if not self.reasons:
@@ -187,7 +187,7 @@ class TurnsTask(ReviewTask):
             if error.field is not None:
                 error.more["findings"] = [_finding(place, error.field, str(error), may_go_on=False)]
             raise
-        is_kept = found.decision in KEPT
+        is_kept = found.decision in KEEPING_DECISIONS
         if is_kept:
             check_turn_labels(found.labels, draft["labels"])
         stored = found.model_dump(mode="json", exclude={"in_bulk"})
@@ -260,7 +260,7 @@ class TurnsTask(ReviewTask):
         """The decision, whether the turn was kept, the reasons if not, and its wording and evidence if so."""
         draft = self.draft_value(content, place)
         yield Code("decision", "nominal", value["decision"])
-        kept = value["decision"] in KEPT
+        kept = value["decision"] in KEEPING_DECISIONS
         yield Code("kept", "nominal", "kept" if kept else "not kept")
         rejected = value["decision"] == Decision.REJECT
         yield Code("reasons", "set", sorted(value["reasons"]) if rejected else None)

@@ -32,14 +32,14 @@ WEBM: Final = "video/webm"
 MEDIA_TYPES: Final = {"mov,mp4,m4a,3gp,3g2,mj2": MP4, "matroska,webm": WEBM}
 """Media type by FFmpeg's name of the container. Matroska with WebM's codecs differs from WebM in one header word
 only."""
-SHALLOW: Final = frozenset({"yuv420p", "yuvj420p"})
-DEEP: Final = SHALLOW | {"yuv420p10le"}
-VIDEO: Final = {
-    MP4: {"h264": SHALLOW, "vp9": DEEP, "av1": DEEP},
-    WEBM: {"vp8": SHALLOW, "vp9": DEEP, "av1": DEEP},
+EIGHT_BIT: Final = frozenset({"yuv420p", "yuvj420p"})
+TEN_BIT: Final = EIGHT_BIT | {"yuv420p10le"}
+VIDEO_CODECS: Final = {
+    MP4: {"h264": EIGHT_BIT, "vp9": TEN_BIT, "av1": TEN_BIT},
+    WEBM: {"vp8": EIGHT_BIT, "vp9": TEN_BIT, "av1": TEN_BIT},
 }
 """Codecs and pixel formats that Chromium and Firefox decode without hardware support."""
-AUDIO: Final = {MP4: frozenset({"aac", "mp3", "opus", "flac"}), WEBM: frozenset({"opus", "vorbis"})}
+AUDIO_CODECS: Final = {MP4: frozenset({"aac", "mp3", "opus", "flac"}), WEBM: frozenset({"opus", "vorbis"})}
 SHORTEST_LAST_S: Final = Fraction(1, 1000)
 """The last frame must last this long so that a seek can reach it."""
 DECIMALS: Final = 6
@@ -100,7 +100,7 @@ def playable(path: Path) -> Playable:
 def _why_not(source: Source, media_type: str | None) -> str:
     if media_type is None:
         return f"browsers do not open {source.container.format.long_name or source.container.format.name} files"
-    pixels = VIDEO[media_type].get(source.codec)
+    pixels = VIDEO_CODECS[media_type].get(source.codec)
     kind = media_type.removeprefix("video/").upper()
     if pixels is None:
         return f"browsers do not play {source.codec} in {kind} files"
@@ -109,7 +109,7 @@ def _why_not(source: Source, media_type: str | None) -> str:
         return f"browsers do not play {source.codec} with pixels of format {pixel_format}"
     sound = next((s.codec_context.name for s in source.container.streams.audio if s.codec_context), None)
     # FFmpeg has two decoders of MP3 and reports the name of the one in use.
-    if sound is not None and sound.removesuffix("float") not in AUDIO[media_type]:
+    if sound is not None and sound.removesuffix("float") not in AUDIO_CODECS[media_type]:
         return f"browsers do not play sound of {sound} in {kind} files"
     return ""
 

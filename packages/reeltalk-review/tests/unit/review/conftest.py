@@ -1,4 +1,4 @@
-"""Every test of this folder that opens a project runs on SQLite, and many also on a real PostgreSQL."""
+"""Every test of this folder that opens a project runs on SQLite, and in full counts also on a real PostgreSQL."""
 
 import os
 import secrets
@@ -11,15 +11,9 @@ import psycopg
 import pytest
 from postgres_cluster import postgres_cluster
 from sqlalchemy import make_url
-from team import DATABASES, compiled_once, on_databases, one_loop
+from team import DATABASES, compiled_once, one_loop
 
 from reeltalk_review.database import Database, sqlite_url
-
-QUERIES_DIFFER = (
-    "test_database", "test_duties", "test_replays", "test_units", "test_walks", "test_work",
-    "test_counts_add_up_to_the_total_after_any_operations",
-)  # fmt: skip
-"""Files and tests that try queries, locks or races, which the two databases do differently: on both at every change."""
 
 
 class NewDatabase(Protocol):
@@ -30,10 +24,7 @@ class NewDatabase(Protocol):
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if {"project", "database"} & set(metafunc.fixturenames):
-        names = {metafunc.module.__name__.rpartition(".")[2], metafunc.definition.name}
-        on_both = not names.isdisjoint(QUERIES_DIFFER)
-        kinds = DATABASES if on_both else on_databases(metafunc.definition.name)
-        metafunc.parametrize("database_kind", kinds, indirect=True)
+        metafunc.parametrize("database_kind", DATABASES, indirect=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -256,7 +256,7 @@ def _one_step(project: ReviewProject, draw: random.Random, person: str, unit: st
         action = draw.choice(("save", "save", "save", "undo", "redo", "finish", "finish", "return"))
         entries = work.entries(session, mine.id)
         if action in ("undo", "redo"):
-            work.step(change, mine, row, task, "undo" if action == "undo" else "redo")
+            work.undo_or_redo(change, mine, row, task, "undo" if action == "undo" else "redo")
         elif action == "return":
             others = session.query(AssignmentRow).filter_by(unit_id=unit, role="annotator").all()
             work.send_back(change, person, draw.choice(others).id, draw.choice(TEXTS))

@@ -1,7 +1,7 @@
 """A small project with a team, in a database of its own, and browsers that are signed in to it."""
 
 import contextlib
-import zlib
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
+from reeltalk_review import database
 from reeltalk_review.app import create_app
 from reeltalk_review.credentials import HashCost, keyed_hash
 from reeltalk_review.database import ReviewProject
@@ -31,23 +32,19 @@ from reeltalk_review.web import cookie_name
 PASSWORD = "a horse, a battery"
 
 
-DATABASES: Final = ("sqlite", "postgresql")
-FEW: Final = 3
-"""Of so many tests about pages and people one runs on PostgreSQL too at every change."""
+DATABASES: Final[list[Any]] = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
+"""Kinds of databases that tests run on: PostgreSQL in full counts alone."""
 LOOPS: list[BlockingPortal] = []
-
-
-def on_databases(test: str) -> list[Any]:
-    """Databases for the test of a name: SQLite, and PostgreSQL, for some at every change and for all in full counts."""
-    rarely = zlib.crc32(test.encode()) % FEW > 0
-    return ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow if rarely else ())]
+WAITS = False
+"""Whether databases that are opened here wait for the disk, as those of a server do."""
 
 
 @contextlib.contextmanager
 def compiled_once() -> Iterator[None]:
-    """Let all databases that are opened here share what SQLAlchemy compiles, while the block lasts.
+    """Let all databases that are opened here share what SQLAlchemy compiles and not wait for the disk, for a block.
 
     A server compiles a query once in its life. Here each test opens a database of its own, and would compile all anew.
+    Power cuts are tried on servers in processes of their own.
     """
     dialects: dict[str, Any] = {}
     compiled: dict[Any, Any] = {}
@@ -60,7 +57,16 @@ def compiled_once() -> Iterator[None]:
             engine.dialect = shared
         return engine
 
-    with mock.patch("reeltalk_review.database.create_engine", create):
+    def prepare(connection: sqlite3.Connection, record: Any) -> None:
+        prepared(connection, record)
+        if not WAITS:
+            connection.execute("PRAGMA synchronous=OFF")
+
+    prepared = database._prepare_sqlite
+    with (
+        mock.patch("reeltalk_review.database.create_engine", create),
+        mock.patch("reeltalk_review.database._prepare_sqlite", prepare),
+    ):
         yield
 
 

@@ -26,17 +26,17 @@ from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import InvalidValue, TooManyRequests
 from reeltalk_review.events import OPERATOR, broken_links, transaction
 from reeltalk_review.guard import (
+    ADDRESS_RATE,
     FREE_TRIES,
     MOST_KEYS,
-    OF_ADDRESS,
-    OF_NAME_HERE,
+    NAME_HERE_RATE,
     Address,
     LoginLimiter,
     host_name,
     network_of,
     server_address,
 )
-from reeltalk_review.tables import Base, EventRow, InvitationRow, PersonRow, SessionRow, moment
+from reeltalk_review.tables import Base, EventRow, InvitationRow, PersonRow, SessionRow, timestamp
 from reeltalk_review.web import cookie_name
 
 
@@ -260,17 +260,17 @@ def test_a_pace_is_kept_and_ends_with_the_pause_that_was_told() -> None:
         with contextlib.suppress(TooManyRequests):
             limiter.hit("name", "address")
             heard.append(now)
-    assert len(heard) == pytest.approx(FREE_TRIES + 3600 / OF_NAME_HERE.every_s, abs=1)
+    assert len(heard) == pytest.approx(FREE_TRIES + 3600 / NAME_HERE_RATE.every_s, abs=1)
     with pytest.raises(TooManyRequests) as told:
         limiter.hit("name", "address")
-    assert 1 <= told.value.wait_s <= OF_NAME_HERE.every_s
+    assert 1 <= told.value.wait_s <= NAME_HERE_RATE.every_s
     now += told.value.wait_s
     limiter.hit("name", "address")
 
 
 def test_tries_from_one_address_are_paced_whatever_their_names() -> None:
     limiter = LoginLimiter(lambda: 0.0)
-    for number in range(OF_ADDRESS.at_once):
+    for number in range(ADDRESS_RATE.at_once):
         limiter.hit(f"name {number}", "address")
     with pytest.raises(TooManyRequests):
         limiter.hit("another name", "address")
@@ -327,7 +327,7 @@ def set_session(team: Team, browser: Browser, **columns: str) -> None:
 
 
 def in_days(days: float) -> str:
-    return moment(datetime.now(UTC) + timedelta(days=days))
+    return timestamp(datetime.now(UTC) + timedelta(days=days))
 
 
 def test_a_session_that_is_used_lasts_and_one_that_is_not_ends(team: Team) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from askers import World
 from sqlalchemy import select
-from team import make_team, on_databases
+from team import DATABASES, make_team
 
 from reeltalk.cli import run
 from reeltalk.errors import InputError
@@ -31,7 +31,7 @@ def world(tmp_path: Path, database_kind: str) -> Iterator[World]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "world" in metafunc.fixturenames:
-        metafunc.parametrize("database_kind", on_databases(metafunc.definition.name), indirect=True)
+        metafunc.parametrize("database_kind", DATABASES, indirect=True)
 
 
 def test_a_backup_is_made_from_the_page_and_comes_back(world: World, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_what_is_hidden_is_work_on_open_units_and_on_gold_among_them(world: Worl
 
 
 def test_only_the_newest_backups_are_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backups, "KEPT", 2)
+    monkeypatch.setattr(backups, "MOST_BACKUPS", 2)
     made = [make_backup(world.team.project, "owner").name for _ in range(3)]
     (backup_folder(world.team.project) / "mine.txt").write_text("kept")
     assert [backup.name for backup in list_backups(world.team.project)] == made[:0:-1]

@@ -20,7 +20,7 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk_review.database import SCHEMA_VERSION, Database, ReviewProject, sqlite_url
 from reeltalk_review.events import OPERATOR, broken_links, transaction
 from reeltalk_review.idempotency import CLEAN_EVERY, KEEP_REQUESTS, forget_requests
-from reeltalk_review.tables import EventRow, PersonRow, RequestRow, UnitRow, moment
+from reeltalk_review.tables import EventRow, PersonRow, RequestRow, UnitRow, timestamp
 from reeltalk_review.work import entry_history
 
 
@@ -58,7 +58,11 @@ def test_an_address_that_cannot_be_used_is_refused_without_its_password(address:
     assert "secret" not in str(refused.value)
 
 
-def test_every_connection_waits_for_the_disk(database: Database, database_kind: str) -> None:
+def test_every_connection_waits_for_the_disk(
+    database: Database, database_kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("team.WAITS", True)
+    database.engine.dispose()
     with database.reading() as session:
         if database_kind == "sqlite":
             assert session.scalar(text("PRAGMA journal_mode")) == "wal"
@@ -197,7 +201,7 @@ def test_requests_are_forgotten_after_thirty_days(database: Database) -> None:
     now = datetime.now(UTC)
     with transaction(database, OPERATOR) as change:
         for days in (0, 29, 31, 400):
-            at = moment(now - timedelta(days=days))
+            at = timestamp(now - timedelta(days=days))
             change.session.add(RequestRow(person_id="ann", key=f"{days} days", what="", status=200, body=None, at=at))
     with transaction(database, OPERATOR, now=now) as change:
         for number in range(CLEAN_EVERY):
@@ -290,6 +294,7 @@ def test_a_full_disk_loses_the_change_that_was_refused_and_no_other(tmp_path: Pa
     database.close()
 
 
+@pytest.mark.slow
 def test_a_database_that_cannot_hold_all_texts_is_refused(new_postgres: Callable[[], str]) -> None:
     if "REELTALK_POSTGRES" in os.environ:
         pytest.skip("makes a cluster of its own")
@@ -300,6 +305,7 @@ def test_a_database_that_cannot_hold_all_texts_is_refused(new_postgres: Callable
         database.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_is_said_and_its_return_is_used(new_postgres: Callable[[], str]) -> None:
     if "REELTALK_POSTGRES" in os.environ:
         pytest.skip("makes a cluster of its own")

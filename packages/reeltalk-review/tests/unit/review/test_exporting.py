@@ -77,6 +77,7 @@ def test_export_restore_export_is_byte_identical(tmp_path: Path, full: bool) -> 
     assert min(counts.values()) > 0, f"the work that was drawn leaves tables empty: {counts}"
 
 
+@pytest.mark.slow
 def test_a_project_moves_between_sqlite_and_postgresql(
     tmp_path: Path, new_postgres: Callable[[], str], full: bool
 ) -> None:

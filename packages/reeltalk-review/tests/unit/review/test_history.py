@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from askers import World
-from team import make_team, on_databases
+from team import DATABASES, make_team
 
 from reeltalk_review.routes.administration import ON_A_PAGE
 from reeltalk_review.tables import UnitRow
@@ -23,7 +23,7 @@ def world(tmp_path: Path, database_kind: str) -> Iterator[World]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "world" in metafunc.fixturenames:
-        metafunc.parametrize("database_kind", on_databases(metafunc.definition.name), indirect=True)
+        metafunc.parametrize("database_kind", DATABASES, indirect=True)
 
 
 def kinds_of(page: str) -> list[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from askers import World
-from team import make_team, on_databases
+from team import DATABASES, make_team
 
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.team_stats import TeamStatsCache
@@ -21,7 +21,7 @@ def world(tmp_path: Path, database_kind: str) -> Iterator[World]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "world" in metafunc.fixturenames:
-        metafunc.parametrize("database_kind", on_databases(metafunc.definition.name), indirect=True)
+        metafunc.parametrize("database_kind", DATABASES, indirect=True)
 
 
 def test_the_table_tells_nothing_of_units_that_are_not_complete(world: World) -> None:

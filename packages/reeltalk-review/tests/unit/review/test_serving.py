@@ -10,7 +10,7 @@ import pytest
 
 from reeltalk.errors import SettingError
 from reeltalk_review.app import listen
-from reeltalk_review.connections import KEPT_DESCRIPTORS, MOST_CONNECTIONS, connection_limits
+from reeltalk_review.connections import MOST_CONNECTIONS, RESERVED_DESCRIPTORS, connection_limits
 
 
 def test_what_is_small_is_sent_at_once() -> None:
@@ -50,5 +50,5 @@ def descriptors() -> Iterator[int]:
 
 def test_connections_are_as_many_as_descriptors_allow_with_one_for_each_video(descriptors: int) -> None:
     found = connection_limits()
-    assert found.connections == min(MOST_CONNECTIONS, (descriptors - KEPT_DESCRIPTORS) // 2)
-    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 2 * found.connections + KEPT_DESCRIPTORS
+    assert found.connections == min(MOST_CONNECTIONS, (descriptors - RESERVED_DESCRIPTORS) // 2)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 2 * found.connections + RESERVED_DESCRIPTORS

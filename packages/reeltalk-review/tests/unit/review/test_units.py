@@ -433,7 +433,7 @@ def test_numbers_of_progress_lead_to_as_many_units(world: World) -> None:
 def test_who_could_see_all_work_on_a_unit_does_not_work_on_it_when_it_is_open_again(project: ReviewProject) -> None:
     from reeltalk_review.administration import disable_account
     from reeltalk_review.assigning import open_units
-    from reeltalk_review.tables import moment
+    from reeltalk_review.tables import timestamp
 
     complete(project, "u0")
     with transaction(project.database, "olga") as change:
@@ -443,7 +443,7 @@ def test_who_could_see_all_work_on_a_unit_does_not_work_on_it_when_it_is_open_ag
     found = {}
     for person in ("jo", "olga", "cai"):
         with project.database.reading() as session:
-            left = open_units(session, QUEUE, person, moment())
+            left = open_units(session, QUEUE, person, timestamp())
         with transaction(project.database, person) as change:
             unit = next_unit(change, person, QUEUE, lease_minutes=30)
             assert unit is not None

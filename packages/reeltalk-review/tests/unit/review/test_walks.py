@@ -124,7 +124,7 @@ class Walk:
                 return
             _, unit, task = work.own_work(change.session, copy.person_id, copy.id)
             there = self.state(change, copy.id)
-            work.step(change, copy, unit, task, "undo")
+            work.undo_or_redo(change, copy, unit, task, "undo")
             self.same(change, copy, self.before[copy.id].pop())
             self.undone.setdefault(copy.id, []).append(there)
 
@@ -135,7 +135,7 @@ class Walk:
                 return
             _, unit, task = work.own_work(change.session, copy.person_id, copy.id)
             there = self.state(change, copy.id)
-            work.step(change, copy, unit, task, "redo")
+            work.undo_or_redo(change, copy, unit, task, "redo")
             self.same(change, copy, self.undone[copy.id].pop())
             self.before.setdefault(copy.id, []).append(there)
 

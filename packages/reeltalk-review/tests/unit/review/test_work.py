@@ -15,7 +15,7 @@ from reeltalk_review.database import Database, ReviewProject
 from reeltalk_review.errors import Conflict, Forbidden, InvalidValue, NotFound
 from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.settling import release_work, set_overlap, submitted_works
-from reeltalk_review.tables import AssignmentRow, EntryRow, EventRow, QueueRow, ResultRow, UnitRow, moment
+from reeltalk_review.tables import AssignmentRow, EntryRow, EventRow, QueueRow, ResultRow, UnitRow, timestamp
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.verifying import verify_history
 
@@ -58,7 +58,7 @@ def saved(project: ReviewProject, copy: str, place: str, *, at: datetime = NOW, 
 def stepped(project: ReviewProject, copy: str, kind: work.Step) -> None:
     with transaction(project.database, "") as change:
         assignment = change.session.get_one(AssignmentRow, copy)
-        work.step(change, assignment, *work.own_work(change.session, assignment.person_id, copy)[1:], kind)
+        work.undo_or_redo(change, assignment, *work.own_work(change.session, assignment.person_id, copy)[1:], kind)
 
 
 def handed_in(project: ReviewProject, copy: str, *, approval: bool = False, **fields: Any) -> None:
@@ -373,7 +373,7 @@ def test_work_of_others_is_not_there(project: ReviewProject) -> None:
 def test_what_is_left_counts_own_work_and_free_places(project: ReviewProject) -> None:
     def left(person: str) -> int:
         with project.database.reading() as session:
-            return open_units(session, QUEUE, person, moment(NOW))
+            return open_units(session, QUEUE, person, timestamp(NOW))
 
     assert (left("ann"), left("ben")) == (1, 1)
     copy = given(project, "ann")
@@ -394,7 +394,7 @@ def test_every_change_is_an_event_with_author_time_before_and_after(project: Rev
             "ann",
             copy,
             "0",
-            moment(NOW),
+            timestamp(NOW),
         )
         assert (event.before["value"]["question"], event.after["value"]["question"]) == ("One?", "Two?")
 

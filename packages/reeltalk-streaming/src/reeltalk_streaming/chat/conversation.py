@@ -84,8 +84,8 @@ class Status:
 class Screen(Protocol):
     """Shows a conversation to a person."""
 
-    def said(self, at_s: float, text: str, *, asked: str | None) -> None:
-        """Show an answer. `asked` is the question, or None if the model spoke without one."""
+    def show_answer(self, at_s: float, text: str, *, question: str | None) -> None:
+        """Show an answer. `question` is the question, or None if the model spoke without one."""
         ...
 
     def note(self, text: str) -> None:
@@ -297,7 +297,7 @@ class Conversation:
             self._screen.note(f"No answer: {error}")
         else:
             self._event("replied", said.text, at_s=at_s, took_s=said.took_s)
-            self._screen.said(at_s, said.text, asked=asked)
+            self._screen.show_answer(at_s, said.text, question=asked)
         finally:
             self._doing = before
             if hold:

@@ -18,7 +18,7 @@ COMMANDS: Final[dict[CommandName, str]] = {
     "quit": "/quit ends",
     "help": "/help shows this",
 }
-AT: Final = re.compile(r"@(\d+(?:\.\d+)?)\s+(.*)")
+AT_PATTERN: Final = re.compile(r"@(\d+(?:\.\d+)?)\s+(.*)")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def parse_line(typed: str) -> ChatLine | None:
         SettingError: The command does not exist, or its argument is missing.
     """
     text, at_s = typed.strip(), None
-    if due := AT.fullmatch(text):
+    if due := AT_PATTERN.fullmatch(text):
         at_s, text = float(due[1]), due[2].strip()
     if not text:
         return None

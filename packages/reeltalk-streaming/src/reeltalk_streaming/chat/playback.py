@@ -21,9 +21,9 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.tables import VIDEOS
 from reeltalk_streaming.video.feed import Feed
-from reeltalk_streaming.video.live import HEAD, REFUSED
+from reeltalk_streaming.video.live import FRAME_HEADER, REFUSED
 
-CAMERA: Final = re.compile(r"camera:(\d{1,2})")
+CAMERA_PATTERN: Final = re.compile(r"camera:(\d{1,2})")
 SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 RTSP: Final = ("rtsp", "rtsps")
 
@@ -48,7 +48,7 @@ def video_address(text: str) -> VideoAddress:
         InputError: There is no such file.
         SettingError: It is an address of another kind, or one without a host.
     """
-    if camera := CAMERA.fullmatch(text):
+    if camera := CAMERA_PATTERN.fullmatch(text):
         return VideoAddress(text, {"device": f"/dev/video{int(camera[1])}", "format": "v4l2"}, live=True)
     if text.startswith("camera:"):
         raise SettingError(f"{text!r} names no camera; give camera:0 for /dev/video0, camera:1 for /dev/video1")
@@ -99,9 +99,9 @@ def _camera_at(text: str) -> VideoAddress:
     return VideoAddress(shown, {"address": text}, live=True)
 
 
-FOLLOW: Final = "reeltalk_streaming.video.live:follow"
+FOLLOW_FUNCTION: Final = "reeltalk_streaming.video.live:follow"
 LIMITS: Final = Limits(wall_s=120.0, memory_bytes=2 << 30)
-AHEAD: Final = 2
+FRAMES_AHEAD: Final = 2
 """Frames of a file that are decoded before they are due."""
 
 
@@ -148,7 +148,7 @@ class Playback:
         self._since: float | None = None
         self._last_s: float | None = None
         argument = address.argument | {"fps": fps, "longest_side_px": longest_side_px}
-        self._feed = Feed(FOLLOW, argument, limits)
+        self._feed = Feed(FOLLOW_FUNCTION, argument, limits)
         self._reader = threading.Thread(target=self._read, name="watching", daemon=True)
         self._reader.start()
 
@@ -278,7 +278,7 @@ class Playback:
                     # The newest frame wins. Frames that arrive while the video is held are not seen and not counted.
                     self.dropped += len(self._frames) if not self._held else 0
                     self._frames.clear()
-                self._changed.wait_for(lambda: len(self._frames) < AHEAD or self._closed)
+                self._changed.wait_for(lambda: len(self._frames) < FRAMES_AHEAD or self._closed)
                 self._frames.append(frame)
                 self._changed.notify_all()
         with self._changed:
@@ -297,9 +297,11 @@ class Playback:
 
 def _frame(block: bytes) -> PlayedFrame | None:
     """Read a frame from the bytes of the child process; None if they are malformed."""
-    if len(block) < HEAD.size:
+    if len(block) < FRAME_HEADER.size:
         return None
-    pts_s, height, width = HEAD.unpack_from(block)
-    if not 0 <= pts_s < 1e9 or height * width == 0 or len(block) != HEAD.size + height * width * 3:
+    pts_s, height, width = FRAME_HEADER.unpack_from(block)
+    if not 0 <= pts_s < 1e9 or height * width == 0 or len(block) != FRAME_HEADER.size + height * width * 3:
         return None
-    return PlayedFrame(pts_s, np.frombuffer(bytearray(block), np.uint8, offset=HEAD.size).reshape(height, width, 3))
+    return PlayedFrame(
+        pts_s, np.frombuffer(bytearray(block), np.uint8, offset=FRAME_HEADER.size).reshape(height, width, 3)
+    )

@@ -43,7 +43,7 @@ class CachedAnswer:
     spoken: StreamAnswer
     new_frames: int
     """Frames that were read for it; all others were kept."""
-    kept_events: int
+    stored_events: int
     """Frames, questions and answers that were kept from before."""
 
 
@@ -133,7 +133,7 @@ class StreamCache:
             told = events[position] if event.kind == "answered" else None
             if event.kind == "asked" and position + 1 < len(events) and events[position + 1].kind == "answered":
                 told = events[position + 1]
-            kept.stream.told(asked, str(told.content) if told is not None else "")
+            kept.stream.add_exchange(asked, str(told.content) if told is not None else "")
             taken = 2 if told is not None and told is not event else 1
             kept.keys += [event.key for event in events[position : position + taken]]
             position += taken

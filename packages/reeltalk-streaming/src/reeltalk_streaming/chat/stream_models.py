@@ -24,7 +24,7 @@ from reeltalk.evaluation.playing.script import Step
 from reeltalk.extension import loaded_class
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.llm.model import AsyncModel, Message, Reply
-from reeltalk.progress import silent
+from reeltalk.progress import ignore_sentences
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.model_texts import without_thoughts
 from reeltalk.video.encode import jpeg
@@ -179,7 +179,7 @@ class ChatStream:
         """
         return self.ask(SAY_NOW)
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         """Add a question and its answer to the conversation."""
         self._keep("\n\n".join([*self._instructions, question]), answer)
 
@@ -209,7 +209,7 @@ class PlayerModel:
     """Follows streams with a player. Each question is sent with the kept frames and the messages so far.
 
     Args:
-        player: Who answers.
+        player: Answers the questions.
         most_frames: Number of newest frames to keep; None for all.
     """
 
@@ -262,7 +262,7 @@ class PlayerStream:
         said = asyncio.run(self._player.answer(self._seen(text), self))
         if said.text is None:
             raise ModelError(f"{self._player.name} has no answer: {said.reason or 'it gave no reason'}")
-        self.told(question, said.text)
+        self.add_exchange(question, said.text)
         took_s = said.took_s if said.took_s is not None else time.monotonic() - began_s
         return StreamAnswer(said.text, said.prompt_tokens or 0, said.completion_tokens or 0, took_s, said.first_token_s)
 
@@ -278,7 +278,7 @@ class PlayerStream:
         """
         return self.ask(SAY_NOW)
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         """Add a question and its answer to the conversation."""
         self._history.append(HistoryTurn("\n\n".join([*self._instructions, question]), answer))
         self._instructions = []
@@ -350,7 +350,7 @@ def create_stream_model(
             max_new_tokens=asking.endpoint.max_tokens,
             memory_frames=most_frames if asking.bounded else None,
             system=prompt,
-            tell=asking.tell or silent,
+            tell=asking.tell or ignore_sentences,
         )
     elif kind == "python" and colon:
         yield _of_python(name, most_frames, asking)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from reeltalk.cli import INTERRUPTED
+from reeltalk.cli import EXIT_INTERRUPTED
 from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Limits
 from reeltalk.cli.options import OVERWRITE
 from reeltalk.cli.terminal import say
@@ -153,7 +153,7 @@ def _on_terminal(lines: "TypedLines", made: "Callable[[TerminalScreen, threading
     try:
         screen.serve(thread.is_alive)
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        code = EXIT_INTERRUPTED
         print("stopping …", flush=True)
         conversation.stop()
         # A model in this process finishes its word first. A second Ctrl-C leaves at once.
@@ -179,10 +179,10 @@ def _check(*, fps: float, speed: float, threshold: float | None, until: float | 
 class PlainScreen:
     """Answers as lines on standard output, all else on standard error."""
 
-    def said(self, at_s: float, text: str, *, asked: str | None) -> None:
+    def show_answer(self, at_s: float, text: str, *, question: str | None) -> None:
         """Print a line for the question, if there is one, and a line for the answer."""
-        if asked is not None:
-            print(f"[{format_clock(at_s)}] > {printable(asked)}")
+        if question is not None:
+            print(f"[{format_clock(at_s)}] > {printable(question)}")
         print(f"[{format_clock(at_s)}] {printable(text)}", flush=True)
 
     def note(self, text: str) -> None:
@@ -226,11 +226,11 @@ class TerminalScreen:
         self._session.app.before_render += lambda app: app.renderer.erase()
         self._typed = ""
 
-    def said(self, at_s: float, text: str, *, asked: str | None) -> None:
+    def show_answer(self, at_s: float, text: str, *, question: str | None) -> None:
         """Print the answer. If another line was typed after its question, the question is printed again."""
-        mark = "" if asked is not None else f"{BOLD}unasked{PLAIN} "
-        if asked is not None and asked != self._typed:
-            print(f"{DIM}to “{printable(asked)}”{PLAIN}", flush=True)
+        mark = "" if question is not None else f"{BOLD}unasked{PLAIN} "
+        if question is not None and question != self._typed:
+            print(f"{DIM}to “{printable(question)}”{PLAIN}", flush=True)
         print(f"{DIM}[{format_clock(at_s)}]{PLAIN} {mark}{printable(text)}", flush=True)
 
     def note(self, text: str) -> None:

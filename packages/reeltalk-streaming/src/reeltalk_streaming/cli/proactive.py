@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Group, Parameter
 
 from reeltalk.cli.evaluation_options import ANSWERING, JUDGE_MODEL, LIMITS, Answering, JudgeModel, Limits
-from reeltalk.cli.options import FRAMES, OUT, OVERWRITE, SELECT
+from reeltalk.cli.options import FRAMES, IN_OUTPUT, IN_SELECTION, OVERWRITE
 from reeltalk.cli.terminal import ProgressBar, refuse_existing, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluation.settings import ProactiveSettings
@@ -43,7 +43,7 @@ def run(
     /,
     *,
     model: str,
-    out: Annotated[Path, OUT],
+    out: Annotated[Path, IN_OUTPUT],
     fps: Annotated[float, IN_FRAMES] = 1.0,
     longest_side: Annotated[int, IN_FRAMES] = 448,
     threshold: float | None = None,
@@ -51,9 +51,9 @@ def run(
     tuned: Path | None = None,
     tune: Annotated[bool, Parameter(negative="", group=TUNING)] = False,
     thresholds: Annotated[str, IN_TUNING] = THRESHOLDS,
-    split: Annotated[str | None, SELECT] = None,
-    kinds: Annotated[str, SELECT] = "",
-    limit: Annotated[int | None, SELECT] = None,
+    split: Annotated[str | None, IN_SELECTION] = None,
+    kinds: Annotated[str, IN_SELECTION] = "",
+    limit: Annotated[int | None, IN_SELECTION] = None,
     answering: Answering = ANSWERING,
     limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,
@@ -212,10 +212,10 @@ def score(
     benchmark: Path,
     /,
     *logs: Path,
-    out: Annotated[Path | None, OUT] = None,
-    split: Annotated[str | None, SELECT] = None,
-    kinds: Annotated[str, SELECT] = "",
-    limit: Annotated[int | None, SELECT] = None,
+    out: Annotated[Path | None, IN_OUTPUT] = None,
+    split: Annotated[str | None, IN_SELECTION] = None,
+    kinds: Annotated[str, IN_SELECTION] = "",
+    limit: Annotated[int | None, IN_SELECTION] = None,
     judge_model: JudgeModel = JUDGE_MODEL,
     limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import App, Group, Parameter
 
-from reeltalk.cli.options import OUT, OVERWRITE
+from reeltalk.cli.options import IN_OUTPUT, OVERWRITE
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import MissingExtraError
 from reeltalk.schema.sft import LoraSettings, check_training_options
@@ -25,7 +25,7 @@ def lora(
     /,
     *,
     base: Path,
-    out: Annotated[Path, OUT],
+    out: Annotated[Path, IN_OUTPUT],
     validation: Path | None = None,
     frames: Path | None = None,
     cpu: Annotated[bool, Parameter(negative="")] = False,

@@ -62,7 +62,7 @@ class Stream(Protocol):
         """Let the model speak now without a question. Its words stay in the conversation."""
         ...
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         """Add a question and an answer to the conversation, for example from a given history."""
         ...
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import InputError, ModelError, SettingError
-from reeltalk.progress import silent
+from reeltalk.progress import ignore_sentences
 from reeltalk_streaming.inference.checkpoint import frame_options
 from reeltalk_streaming.inference.stream import StreamAnswer
 from reeltalk_streaming.inference.video_model import Device, LocalVideoModel
@@ -38,7 +38,7 @@ class TurnPieces:
     """Between the last frame and the question."""
     before_answer: str
     """After the question, before an answer of the model."""
-    before_told: str
+    before_answer_given: str
     """After the question, before a given answer."""
     next_frame: str
     """After an answer, before a frame."""
@@ -93,7 +93,7 @@ def turn_pieces(processor: Any, path: Path, *, system: str = "") -> TurnPieces:
         frame=frame,
         after_frames=after_frames,
         before_answer=one.partition(ASKED)[2],
-        before_told=before_told,
+        before_answer_given=before_told,
         next_frame=between[: len(between) - len(frame + after_frames)],
         next_question=next_question,
     )
@@ -155,7 +155,7 @@ class StreamingVideoModel(LocalVideoModel):
         max_new_tokens: int = 256,
         memory_frames: int | None = None,
         system: str = "",
-        tell: Callable[[str], object] = silent,
+        tell: Callable[[str], object] = ignore_sentences,
     ) -> None:
         super().__init__(path, device=device, max_new_tokens=max_new_tokens, tell=tell)
         self.memory_frames, self.system = memory_frames, system
@@ -439,10 +439,10 @@ class VideoStream:
         """
         return self.ask(SAY_NOW)
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         """Add a question and an answer to the conversation."""
         self._number += 1
-        self._read_text(self._opening() + question + self._pieces.before_told + answer, "turn")
+        self._read_text(self._opening() + question + self._pieces.before_answer_given + answer, "turn")
         self._state = "answered"
         self._forget()
 

@@ -13,8 +13,14 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from reeltalk.errors import InputError, MissingExtraError, ModelError, SettingError
-from reeltalk.progress import silent
-from reeltalk_streaming.inference.checkpoint import frame_options, load_error_text, open_checkpoint, within_memory
+from reeltalk.progress import ignore_sentences
+from reeltalk_streaming.inference.checkpoint import (
+    frame_options,
+    load_error_text,
+    open_checkpoint,
+    require_folder,
+    within_memory,
+)
 
 Device = Literal["auto", "cpu", "cuda"]
 PURPOSE: Final = "playing a local video model"
@@ -42,7 +48,7 @@ class ConversationMessage(Protocol):
 
 
 @dataclass(frozen=True)
-class Written:
+class ModelReply:
     """The reply of the model."""
 
     text: str
@@ -94,8 +100,9 @@ class LocalVideoModel:
         max_new_tokens: int = 256,
         as_video: bool = False,
         seed: int = SEED,
-        tell: Callable[[str], object] = silent,
+        tell: Callable[[str], object] = ignore_sentences,
     ) -> None:
+        require_folder(path)
         try:
             import torch
         except ImportError:
@@ -120,7 +127,7 @@ class LocalVideoModel:
         """The folder's name."""
         return self.path.resolve().name
 
-    def reply(self, messages: Sequence[ConversationMessage]) -> Written:
+    def reply(self, messages: Sequence[ConversationMessage]) -> ModelReply:
         """The next message of the conversation, by greedy decoding.
 
         Raises:
@@ -147,7 +154,7 @@ class LocalVideoModel:
         text = self._processor.decode(tokens, skip_special_tokens=True).strip()
         if not text:
             raise ModelError(f"{self.name} wrote no answer; its chat template may not fit it")
-        return Written(
+        return ModelReply(
             text=text,
             prompt_tokens=prompt_tokens,
             completion_tokens=len(tokens),

@@ -15,8 +15,8 @@ from reeltalk.schema.runs import GroupRow, SummaryRow
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.event_log import SessionLog
 from reeltalk_streaming.proactive.scores import (
-    BETTER,
-    BY_KIND,
+    DIRECTIONS,
+    KIND_MEASURES,
     TITLES,
     JudgeReply,
     ProactiveScores,
@@ -26,7 +26,7 @@ from reeltalk_streaming.proactive.scores import (
 from reeltalk_streaming.proactive.stream_replies import JudgedReplies, correctness_of
 
 PAGE: Final = "index.html"
-SHOWN: Final = 2
+STREAMS_SHOWN: Final = 2
 """Streams of each kind that are shown line by line."""
 ACTS: Final = {
     "ask": "asks",
@@ -101,10 +101,12 @@ def write_streams(
         tasks=tasks,
         requests=Counter(request.act for task in tasks for request in task.requests),
         videos=len({task.video_id for task in tasks}),
-        rows=[(TITLES[name], BETTER[name], [_cell(summary[model, name]) for model in models]) for name in BETTER],
-        measures=[TITLES[name] for name in BY_KIND],
+        rows=[
+            (TITLES[name], DIRECTIONS[name], [_cell(summary[model, name]) for model in models]) for name in DIRECTIONS
+        ],
+        measures=[TITLES[name] for name in KIND_MEASURES],
         kinds=[
-            (kind, [(model, [_cell(groups[model, "kind", kind, name]) for name in BY_KIND]) for model in models])
+            (kind, [(model, [_cell(groups[model, "kind", kind, name]) for name in KIND_MEASURES]) for model in models])
             for kind in kinds
         ],
         acts=[(ACTS[act], [_cell(groups[model, "act", act, "request_accuracy"]) for model in models]) for act in acts],
@@ -170,7 +172,7 @@ def _shown(
     counts: Counter[str] = Counter()
     for task in tasks:
         counts[task.kind] += 1
-        if counts[task.kind] <= SHOWN:
+        if counts[task.kind] <= STREAMS_SHOWN:
             own = [
                 one
                 for one in sessions

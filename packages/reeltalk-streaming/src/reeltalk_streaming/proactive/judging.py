@@ -11,7 +11,7 @@ from reeltalk.judge.asking import our_judge_prompts
 from reeltalk.judge.settings import JudgeModelSettings
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.llm.served import ServedModel
-from reeltalk.progress import CountProgress, Tell, silent
+from reeltalk.progress import CountProgress, Tell, ignore_sentences
 from reeltalk.schema.server_address import check_server
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.event_log import SessionLog
@@ -32,14 +32,13 @@ def judge_streams(
     replies: Path,
     limits: LimitSettings | None = None,
     progress: CountProgress | None = None,
-    tell: Tell = silent,
+    tell: Tell = ignore_sentences,
 ) -> JudgedReplies:
     """Ask a language model whether replies say what is due, for the moments that have no key.
 
     Args:
         sessions: What was said.
         tasks: The tasks that were played.
-        judge_model: The judge.
         replies: File of the judge's replies. What it holds is not asked again.
         limits: Requests at a time, and hard limits of requests, tokens and money.
         progress: Called with the number of judged replies and of all.

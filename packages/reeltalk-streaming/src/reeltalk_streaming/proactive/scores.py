@@ -40,7 +40,7 @@ from reeltalk.store.event_log import SLACK_S, SessionLog
 Measure = Callable[[Play], Share]
 JudgeReply = Callable[[str, Moment, UserRequest], int]
 """How right a reply is for a moment of a request: 2, 1 or 0. Raises `UnjudgedError`."""
-EMPTY: Final = "there is nothing that it could be a share of"
+NO_SHARE: Final = "there is nothing that it could be a share of"
 
 
 class UnjudgedError(ModelError):
@@ -69,7 +69,7 @@ class ProactiveScores:
     """For each model, how many of its replies could not be judged, if there are some."""
 
 
-OWN: Final = 0.6
+OWN_WORDS_SHARE: Final = 0.6
 """Share of the content words of a message that its reference must have."""
 _NOT_YET: Final = re.compile(
     r"\bnot yet\b|\bnot (?:been )?(?:shown|seen|clear|known|visible)\b|\b(?:can ?not|can't|don't|do not|could not)\b"
@@ -118,12 +118,14 @@ def judge_reply(text: str, moment: Moment, question: str = "", instruction: str 
         own = [one for one in moment.references if adds or not agree.classed_words(one) - asked]
         if agree.agrees(text, own, question):
             return RIGHT
-        return int(any(agree.states(text, reference, question) for reference in moment.references))
+        return int(any(agree.states_reference(text, reference, question) for reference in moment.references))
     said, best = agree.classed_words(text), 0
     for reference in moment.references:
         due = agree.classed_words(reference)
         if due and due <= said and agree.is_negated(text) == agree.is_negated(reference):
-            best = max(best, RIGHT if len(due) >= OWN * len(said) and agree.agrees(text, [reference]) else 1)
+            best = max(
+                best, RIGHT if len(due) >= OWN_WORDS_SHARE * len(said) and agree.agrees(text, [reference]) else 1
+            )
     return best
 
 
@@ -233,7 +235,7 @@ def answered(session: SessionLog, task: ProactiveTask) -> list[tuple[UserRequest
     """The questions of a task that were asked in a session, each with its answer; None for a question without one."""
     said = session.answers
     found: list[tuple[UserRequest, StreamEvent | None]] = []
-    for request in task.asked():
+    for request in task.immediate_questions():
         place = next(
             (
                 place
@@ -316,7 +318,7 @@ class ThresholdPoint:
     false_alarms_per_hour: float | None
 
 
-CURVE: Final = tuple(round(0.05 * step, 2) for step in range(1, 20))
+CURVE_THRESHOLDS: Final = tuple(round(0.05 * step, 2) for step in range(1, 20))
 """Thresholds of a curve."""
 SILENCE_S: Final = 2.0
 """Silence after each message of a curve."""
@@ -339,7 +341,7 @@ def threshold_curve(sessions: Iterable[SessionLog], tasks: Sequence[ProactiveTas
     if not any(frames for frames, _ in ready):
         return []
     found = []
-    for threshold in CURVE:
+    for threshold in CURVE_THRESHOLDS:
         met, alarms = Share(0.0, 0.0), Share(0.0, 0.0)
         for frames, task in ready:
             moments = tuple(moment.interval for moment in task.moments)
@@ -404,7 +406,7 @@ def _pooled(measure: Measure, tasks: Sequence[ProactiveTask], plays: Mapping[str
     draws = draw_videos([task.video_id for task in scored])
     earned = np.array([share.earned for share in shares], np.float64)
     possible = np.array([share.possible for share in shares], np.float64)
-    found = ratio_of_sums(earned, possible, draws, reason=EMPTY, scale=(0.0, 1.0) if bounded else (None, None))
+    found = ratio_of_sums(earned, possible, draws, reason=NO_SHARE, scale=(0.0, 1.0) if bounded else (None, None))
     # A rate is never negative, though its interval is symmetric.
     rate = found.low is not None and not (earned < 0).any()
     return replace(found, low=max(0.0, found.low or 0.0)) if rate else found
@@ -421,7 +423,7 @@ def _why_not(session: SessionLog | None, task: ProactiveTask) -> str | None:
         return "it was broken off"
     if not no_later(task.until_s - SLACK_S, last.at_s):
         return f"it ended at {last.at_s:g} s of {task.until_s:g} s"
-    asked, due = len(answered(session, task)), sum(1 for _ in task.asked())
+    asked, due = len(answered(session, task)), sum(1 for _ in task.immediate_questions())
     return None if asked == due else f"it was asked {asked:,} of {due:,} questions at their times"
 
 
@@ -448,7 +450,7 @@ def _session_key(session: SessionLog) -> tuple[str, ...]:
     return (session.session, str(session.events[0].extra.get("film") or ""), *told)
 
 
-BETTER: Final = {
+DIRECTIONS: Final = {
     HEADLINE: "higher",
     "time_correct": "higher",
     "answer_correct": "higher",
@@ -467,7 +469,7 @@ BETTER: Final = {
     "effective_accuracy": "higher",
 }
 """Direction in which each measure is better."""
-BESIDE: Final = ("false_alarms_per_hour", "missed", "time_and_answer_correct", "pauc")
+SIDE_MEASURES: Final = ("false_alarms_per_hour", "missed", "time_and_answer_correct", "pauc")
 """Measures that stand beside the headline, because none of them stands alone."""
 TITLES: Final = {
     HEADLINE: "Right in time, F1",
@@ -488,7 +490,7 @@ TITLES: Final = {
     "effective_accuracy": "Effective accuracy",
 }
 """Names of the measures for people."""
-BY_KIND: Final = {
+KIND_MEASURES: Final = {
     HEADLINE: "right F1",
     "time_and_answer_correct": "in time, right",
     "pauc": "PAUC",
@@ -511,15 +513,15 @@ def scores_table(scores: ProactiveScores, floors: Collection[str] = ()) -> str:
     order = sorted(models, key=lambda model: (model in floors, -(cells[model, HEADLINE].value or 0.0)))
     names = {model: f"{model} (floor)" if model in floors else model for model in order}
     width = max(map(len, names.values()), default=0)
-    titles = (TITLES[HEADLINE], *(TITLES[name] for name in BESIDE))
+    titles = (TITLES[HEADLINE], *(TITLES[name] for name in SIDE_MEASURES))
     lines = [f"{'':<{width}}  {titles[0]:<24}{''.join(f'{title:>22}' for title in titles[1:])}"]
     for model in order:
-        beside = "".join(f"{_format_number(cells[model, name].value):>22}" for name in BESIDE)
+        beside = "".join(f"{_format_number(cells[model, name].value):>22}" for name in SIDE_MEASURES)
         lines.append(f"{names[model]:<{width}}  {_value_and_interval(cells[model, HEADLINE]):<24}{beside}")
     for model in (model for model in models if model not in floors):
         rows = [row for row in scores.summary if row.model == model]
         lines += ["", model]
-        lines += [f"  {row.metric:<24} {_value_and_interval(row):<26} better {BETTER[row.metric]}" for row in rows]
+        lines += [f"  {row.metric:<24} {_value_and_interval(row):<26} better {DIRECTIONS[row.metric]}" for row in rows]
         if model in scores.polls:
             unread, polls = scores.polls[model]
             lines += [f"  {unread:,} of {polls:,} replies to polls could not be read, and count as silence"]
@@ -532,10 +534,13 @@ def scores_table(scores: ProactiveScores, floors: Collection[str] = ()) -> str:
 
 def _kind_lines(scores: ProactiveScores, model: str) -> list[str]:
     kinds = {(row.group, row.metric): row for row in scores.groups if row.model == model and row.by == "kind"}
-    widths = {name: max(8, len(title) + 2) for name, title in BY_KIND.items()}
-    lines = ["", f"  {'kind':<10}{'tasks':>7}" + "".join(f"{BY_KIND[name]:>{widths[name]}}" for name in BY_KIND)]
+    widths = {name: max(8, len(title) + 2) for name, title in KIND_MEASURES.items()}
+    lines = [
+        "",
+        f"  {'kind':<10}{'tasks':>7}" + "".join(f"{KIND_MEASURES[name]:>{widths[name]}}" for name in KIND_MEASURES),
+    ]
     for kind in dict.fromkeys(kind for kind, _ in kinds):
-        values = "".join(f"{_format_number(kinds[kind, name].value):>{widths[name]}}" for name in BY_KIND)
+        values = "".join(f"{_format_number(kinds[kind, name].value):>{widths[name]}}" for name in KIND_MEASURES)
         lines.append(f"  {kind:<10}{kinds[kind, 'pauc'].n:>7,}{values}")
     acts = [row for row in scores.groups if row.model == model and row.by == "act"]
     told = ", ".join(f"{row.group} {_value_and_interval(row)}" for row in acts)

@@ -23,7 +23,7 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.event_log import EventLog
 from reeltalk.store.tables import PROACTIVE, VIDEOS
 from reeltalk_streaming.proactive.stream_replies import refused_references
-from reeltalk_streaming.proactive.watchers import Glimpse, Observed, Signature, Watcher
+from reeltalk_streaming.proactive.watchers import Glimpse, Reaction, Signature, Watcher
 
 
 class FramePictures(Protocol):
@@ -161,7 +161,7 @@ class _Polls:
     unread: int = 0
     example: str = ""
 
-    def add(self, seen: Observed) -> None:
+    def add(self, seen: Reaction) -> None:
         self.count += 1
         self.unread += seen.poll == UNREAD
         self.example = self.example or seen.unread
@@ -200,7 +200,7 @@ def choose_tasks(
     """Tasks to play, video by video.
 
     Args:
-        benchmark: Holds them.
+        benchmark: Holds the tasks.
         split: Split of the videos. The default is `test` if there is one, else all; `all` for all.
         kinds: Kinds of tasks. The default is all.
         limit: Use only the tasks of this many videos, from the first one.
@@ -259,7 +259,7 @@ def play_tasks(
     Args:
         tasks: In the order in which they are played.
         watcher: The model.
-        frames: Gives frames.
+        frames: Decodes the frames that are shown.
         log: Receives events.
         signed: Settings that can change what is said, apart from the watcher. The first event of each session holds
             them.

@@ -36,12 +36,12 @@ from reeltalk_streaming.proactive.scores import (
 )
 
 PROMPT: Final = "stream-reply"
-OR: Final = " / "
+VERSION_SEPARATOR: Final = " / "
 """Between the versions of a statement."""
 
 
 class ReplyToJudge(NamedTuple):
-    """A reply to one request, with everything that may be said to the request."""
+    """A reply to one request, with the references of the request."""
 
     text: str
     request: str
@@ -224,7 +224,7 @@ def _words(one: ReplyToJudge, numbers: Sequence[int], prompts: Prompts) -> str:
     return prompts[PROMPT].fill(
         request=one.request,
         reply=fence(one.text),
-        statements="\n".join(f"{number}. {OR.join(one.statements[number - 1])}" for number in numbers),
+        statements="\n".join(f"{number}. {VERSION_SEPARATOR.join(one.statements[number - 1])}" for number in numbers),
         keys=", ".join(f"A{number}" for number in numbers),
     )
 
@@ -238,7 +238,7 @@ def judge_signature(model: str, prompts: Prompts, sampling: Mapping[str, object]
     return f"{model}|judge-prompt:{prompts[PROMPT].signature}|judge-repair:{prompts['repair'].signature}{told}"
 
 
-JUDGED: Final = "judged"
+JUDGED_KEY: Final = "judged"
 """Where the scores of streams hold what a language model judged."""
 
 
@@ -249,6 +249,6 @@ def read_judged(path: Path) -> JudgedReplies:
         InputError: It is not such a file, or no model judged these scores.
     """
     scores = parse(dict[str, Json], read_json(path), file=path)
-    if JUDGED not in scores:
+    if JUDGED_KEY not in scores:
         raise InputError("no model judged these scores", file=path, hint="score the runs with --judge and --out")
-    return parse(JudgedReplies, scores[JUDGED], file=path, place=f"$.{JUDGED}")
+    return parse(JudgedReplies, scores[JUDGED_KEY], file=path, place=f"$.{JUDGED_KEY}")

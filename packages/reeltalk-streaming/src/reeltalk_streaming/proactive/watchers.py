@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class Glimpse:
 
 
 @dataclass(frozen=True)
-class Observed:
+class Reaction:
     """A model's reaction to a frame."""
 
     readiness: float | None
@@ -73,7 +73,7 @@ class WatchedStream(Protocol):
         """Receive a standing request, its change or its end, or a question to answer once the answer is shown."""
         ...
 
-    async def ask(self, question: str) -> Observed:
+    async def ask(self, question: str) -> Reaction:
         """Answer a question now. The answer has no text if the model is silent.
 
         Raises:
@@ -82,7 +82,7 @@ class WatchedStream(Protocol):
         """
         ...
 
-    async def see(self, glimpse: Glimpse) -> Observed:
+    async def see(self, glimpse: Glimpse) -> Reaction:
         """Take in the next frame, and speak or not.
 
         Raises:
@@ -171,11 +171,11 @@ class _StreamWatching:
     async def instruct(self, instruction: str) -> None:
         self._stream.instruct(instruction)
 
-    async def ask(self, question: str) -> Observed:
+    async def ask(self, question: str) -> Reaction:
         said = self._stream.ask(question)
-        return Observed(None, said.text.strip() or None, 0.0, said.took_s)
+        return Reaction(None, said.text.strip() or None, 0.0, said.took_s)
 
-    async def see(self, glimpse: Glimpse) -> Observed:
+    async def see(self, glimpse: Glimpse) -> Reaction:
         began = time.perf_counter()
         readiness = self._stream.see(pixels_of(glimpse.jpeg), glimpse.at_s)
         took_s = time.perf_counter() - began
@@ -183,26 +183,28 @@ class _StreamWatching:
             raise ModelError("the model was not trained to tell when to speak; poll it, as '--model poll:NAME' does")
         # A model that stays ready speaks again after the silence.
         if readiness < self._threshold or not no_later(self._silent_until_s, glimpse.at_s):
-            return Observed(readiness, None, took_s)
+            return Reaction(readiness, None, took_s)
         said = self._stream.speak()
         if not said.text.strip():
-            return Observed(readiness, None, took_s, said.took_s)
+            return Reaction(readiness, None, took_s, said.took_s)
         self._silent_until_s = glimpse.at_s + self._refractory_s
-        return Observed(readiness, said.text.strip(), took_s, said.took_s)
+        return Reaction(readiness, said.text.strip(), took_s, said.took_s)
 
 
-CONSTANT: Final = "Yes."
+CONSTANT_REPLY: Final = "Yes."
 """The answer of the spam baseline to every question."""
 
 
 class Always:
-    """Repeats what it was told last at a fixed interval, and gives each question one answer, independent of the video.
+    """Repeats the user's last message at a fixed interval, and gives each question one answer, whatever the video.
 
     It is the spam baseline.
 
     Args:
         every_s: Seconds from one reply to the next; above 0.
     """
+
+    signature: ClassVar[Signature] = ()
 
     def __init__(self, every_s: float) -> None:
         self._every_s = every_s
@@ -212,12 +214,8 @@ class Always:
         """With its seconds, as `always:5`."""
         return f"always:{self._every_s:g}"
 
-    @property
-    def signature(self) -> Signature:
-        return ()
-
     def begin(self, task: str) -> WatchedStream:
-        return _Repeating(self._every_s, CONSTANT)
+        return _Repeating(self._every_s, CONSTANT_REPLY)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -226,11 +224,8 @@ class Always:
 class Never:
     """Never speaks, not even when it is asked: the silence baseline."""
 
+    signature: ClassVar[Signature] = ()
     name = "never"
-
-    @property
-    def signature(self) -> Signature:
-        return ()
 
     def begin(self, task: str) -> WatchedStream:
         return _Repeating(None, None)
@@ -249,15 +244,15 @@ class _Repeating:
     async def instruct(self, instruction: str) -> None:
         self._instruction = instruction
 
-    async def ask(self, question: str) -> Observed:
-        return Observed(None, self._answer, 0.0)
+    async def ask(self, question: str) -> Reaction:
+        return Reaction(None, self._answer, 0.0)
 
-    async def see(self, glimpse: Glimpse) -> Observed:
+    async def see(self, glimpse: Glimpse) -> Reaction:
         if self._every_s is None or not no_later(self._next_s, glimpse.at_s) or not self._instruction:
-            return Observed(None, None, 0.0)
+            return Reaction(None, None, 0.0)
         while no_later(self._next_s, glimpse.at_s):
             self._next_s += self._every_s
-        return Observed(None, self._instruction, 0.0)
+        return Reaction(None, self._instruction, 0.0)
 
 
 class Oracle:
@@ -266,14 +261,11 @@ class Oracle:
     What begins after the last frame is said at that frame.
     """
 
+    signature: ClassVar[Signature] = ()
     name = "oracle"
 
     def __init__(self, tasks: Iterable[ProactiveTask]) -> None:
         self._tasks = {task.id: task for task in tasks}
-
-    @property
-    def signature(self) -> Signature:
-        return ()
 
     def begin(self, task: str) -> WatchedStream:
         return _Knowing(self._tasks[task])
@@ -286,28 +278,28 @@ class _Knowing:
     memory_bytes: int | None = None
 
     def __init__(self, task: ProactiveTask) -> None:
-        self._due, self._asked = deque(task.moments), deque(task.asked())
+        self._due, self._asked = deque(task.moments), deque(task.immediate_questions())
         self._until_s, self._before_s = task.until_s, 0.0
 
     async def instruct(self, instruction: str) -> None:
         """It knows already."""
 
-    async def ask(self, question: str) -> Observed:
-        return Observed(None, self._asked.popleft().moments[0].references[0], 0.0)
+    async def ask(self, question: str) -> Reaction:
+        return Reaction(None, self._asked.popleft().moments[0].references[0], 0.0)
 
-    async def see(self, glimpse: Glimpse) -> Observed:
+    async def see(self, glimpse: Glimpse) -> Reaction:
         step_s, self._before_s = glimpse.at_s - self._before_s, glimpse.at_s
         is_last = step_s > 0 and not no_later(glimpse.at_s + step_s, self._until_s)
         known_s = glimpse.at_s + (step_s if is_last else 0.0)
         if not self._due or not no_later(self._due[0].interval.start_s, known_s):
-            return Observed(None, None, 0.0)
-        return Observed(None, self._due.popleft().references[0], 0.0)
+            return Reaction(None, None, 0.0)
+        return Reaction(None, self._due.popleft().references[0], 0.0)
 
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
-FRAMES: Final = 8
+FRAMES_SHOWN: Final = 8
 """Number of latest frames to show. A chat model reads all of them again at each poll."""
-SAID: Final = 3
+REPLIES_SHOWN: Final = 3
 """Number of its latest replies that a model sees."""
 
 
@@ -327,7 +319,7 @@ class PollWatcher:
         self,
         model: AsyncModel,
         *,
-        frames: int = FRAMES,
+        frames: int = FRAMES_SHOWN,
         threshold: float = THRESHOLD,
         needs_probability: bool = False,
         close: Callable[[], Awaitable[None]] | None = None,
@@ -375,26 +367,26 @@ class _Polling:
     async def instruct(self, instruction: str) -> None:
         self._told.append((self._at_s, instruction))
 
-    async def ask(self, question: str) -> Observed:
+    async def ask(self, question: str) -> Reaction:
         words = self._before() + self._ask.fill(question=question)
         reply = await self._model.ask([Message("system", self._system.text), self._user(words)])
         text = without_thoughts(reply.text)
         if not text:
             raise ModelError("the model thought aloud and gave no answer; allow a longer reply")
         self._said.append((self._at_s, f'you were asked: "{question}" and said: "{text}"'))
-        return Observed(None, text, 0.0, reply.took_s or 0.0)
+        return Reaction(None, text, 0.0, reply.took_s or 0.0)
 
-    async def see(self, glimpse: Glimpse) -> Observed:
+    async def see(self, glimpse: Glimpse) -> Reaction:
         self._shown.append(glimpse.reference)
         self._at_s = glimpse.at_s
         if not self._told:
-            return Observed(None, None, 0.0)
+            return Reaction(None, None, 0.0)
         asked = [Message("system", self._system.text), self._user(self._before() + self._time.text)]
         poll = await self._model.ask(asked)
         took_s = poll.took_s or 0.0
         said = read_yes_or_no(poll.text)
         if said is None:
-            return Observed(None, None, took_s, poll="unread", unread=poll.text)
+            return Reaction(None, None, took_s, poll="unread", unread=poll.text)
         readiness = yes_probability(poll.logprobs)
         if readiness is None and self._needs_probability:
             raise ModelError(
@@ -402,13 +394,13 @@ class _Polling:
                 "--threshold, --tuned and --tune"
             )
         if (said != "yes") if readiness is None else (readiness < self._threshold):
-            return Observed(readiness, None, took_s, poll=said)
+            return Reaction(readiness, None, took_s, poll=said)
         reply = await self._model.ask([*asked, Message("assistant", "Yes."), Message("user", self._words.text)])
         text = without_thoughts(reply.text)
         if not text:
             raise ModelError("the model said that it is time to speak, and then said nothing")
         self._said.append((glimpse.at_s, f'you said: "{text}"'))
-        return Observed(readiness, text, took_s, reply.took_s or 0.0, poll=said)
+        return Reaction(readiness, text, took_s, reply.took_s or 0.0, poll=said)
 
     def _user(self, words: str) -> Message:
         return Message("user", words, tuple(self._shown) if self._model.sees_images else ())
@@ -416,7 +408,7 @@ class _Polling:
     def _before(self) -> str:
         """What the model was told, and what it said last, in the order of time."""
         lines = [(at_s, 0, f'you were told: "{text}"') for at_s, text in self._told]
-        lines += [(at_s, 1, line) for at_s, line in self._said[-SAID:]]
+        lines += [(at_s, 1, line) for at_s, line in self._said[-REPLIES_SHOWN:]]
         return "".join(f"{self._at_s - at_s:.0f} s ago {line}\n" for at_s, _, line in sorted(lines))
 
 
@@ -425,10 +417,10 @@ if TYPE_CHECKING:
     from reeltalk.llm import Budget, ReplyStore
     from reeltalk.llm.client import Picture
 
-STREAMS: Final = "reeltalk_streaming.inference.stream"
+STREAM_MODULE: Final = "reeltalk_streaming.inference.stream"
 """The module that says what a model that follows streams has."""
-KINDS: Final = "mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL, always:SECONDS, never, oracle"
-_METHODS: Final = ("see", "ask", "instruct", "speak", "told")
+WATCHER_KINDS: Final = "mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL, always:SECONDS, never, oracle"
+_METHODS: Final = ("see", "ask", "instruct", "speak", "add_exchange")
 
 
 def create_watcher(
@@ -445,11 +437,11 @@ def create_watcher(
     """Create a model that follows streams, by its name.
 
     Args:
-        spec: One of `KINDS`.
+        spec: One of `WATCHER_KINDS`.
         settings: When a streaming model speaks.
         asking: How a chat model is polled.
         store: Keeps its replies.
-        budget: Limits.
+        budget: Limits of requests, tokens and money.
         picture: Gives the JPEG files for the picture references in messages.
         tasks: The tasks that are played, for the oracle.
         needs_probability: Whether a polled model fails if its server gives no probabilities of tokens.
@@ -537,18 +529,18 @@ def streaming_model(spec: str, *, policy: MemoryPolicy | None = None, longest: i
         made = made_of(name)
         begin = getattr(made.object, "stream", None)
         if not callable(begin):
-            raise SettingError(f"{name}: the class has no method stream(); see {STREAMS}")
+            raise SettingError(f"{name}: the class has no method stream(); see {STREAM_MODULE}")
         try:
             stream = begin()
         except Exception as error:
             raise SettingError(f"{name}: stream() fails: {type(error).__name__}: {error}; correct the class") from error
         missing = [method for method in _METHODS if not callable(getattr(stream, method, None))]
         if missing:
-            raise SettingError(f"{name}: what stream() gives has no method {missing[0]}; see {STREAMS}")
+            raise SettingError(f"{name}: what stream() gives has no method {missing[0]}; see {STREAM_MODULE}")
         if not isinstance(getattr(stream, "memory_bytes", None), int):
             raise SettingError(f"{name}: what stream() gives tells no memory_bytes, a whole number")
         return _Named(made.object, f"{made.class_name}#{made.sha256}")
-    raise SettingError(f"no model {spec!r} that follows streams; known are {KINDS}")
+    raise SettingError(f"no model {spec!r} that follows streams; known are {WATCHER_KINDS}")
 
 
 class _Named:
@@ -594,8 +586,8 @@ class _OwnStream:
     def speak(self) -> StreamAnswer:
         return self._spoken("speak")
 
-    def told(self, question: str, answer: str) -> None:
-        self._called("told", question, answer)
+    def add_exchange(self, question: str, answer: str) -> None:
+        self._called("add_exchange", question, answer)
 
     def _spoken(self, method: str, *arguments: Any) -> StreamAnswer:
         said = self._called(method, *arguments)

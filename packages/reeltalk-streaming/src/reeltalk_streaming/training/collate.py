@@ -76,7 +76,6 @@ class Dialogues:
     Args:
         file: StreamingChat's JSON Lines.
         root: Folder that the paths of frames are relative to.
-        rows: The samples.
         sha256: Hash of the file.
     """
 
@@ -271,7 +270,7 @@ class Collator:
         for before, through in spans:
             if not (text.startswith(through) and through.startswith(before) and len(through) > len(before)):
                 raise dialogue.error(
-                    "the chat template changes what stands before an answer, so answers cannot be told from the rest",
+                    "the chat template changes the text before an answer, so answers cannot be told from the rest",
                     hint="use a template that only appends",
                 )
         return text, [(len(before), len(through)) for before, through in spans]

@@ -33,7 +33,7 @@ from reeltalk_streaming.inference.checkpoint import (
     ADAPTER_CONFIG,
     TUNED_FILE,
     Checkpoint,
-    Tuned,
+    TuningRecord,
     open_checkpoint,
     peft_calls,
 )
@@ -114,7 +114,7 @@ def adapter_weights(adapted: Any, trained: dict[str, Tensor] | None = None) -> d
     return {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in found.items()}
 
 
-def write_adapter(folder: Path, adapted: Any, weights: dict[str, Tensor], tuned: Tuned) -> None:
+def write_adapter(folder: Path, adapted: Any, weights: dict[str, Tensor], tuned: TuningRecord) -> None:
     """Writes an adapter into an existing folder: safetensors and JSON, as peft reads them."""
     save_file(weights, folder / ADAPTER_WEIGHTS, metadata={"format": "pt"})
     adapted.peft_config["default"].save_pretrained(folder)
@@ -162,13 +162,13 @@ CHECKPOINTS: Final = "checkpoints"
 BETWEEN: Final = " "
 
 
-LENGTH: Final = frozenset({"epochs", "max_steps"})
+LENGTH_SETTINGS: Final = frozenset({"epochs", "max_steps"})
 """Settings that say how many steps a run has. A finished run may have more."""
 # They decide what is stored and when a run ends, and not what a step computes.
 _OF_NO_STEP: Final = frozenset({"save_every", "validate_every", "patience"})
 
 
-class Begun(BaseModel):
+class RunInputs(BaseModel):
     """The inputs and settings of a run. A run can be resumed only with the same ones."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -180,9 +180,9 @@ class Begun(BaseModel):
     base_hash: str
     processes: int = Field(ge=1)
 
-    def differences(self, other: "Begun", *, longer: bool) -> list[str]:
+    def differences(self, other: "RunInputs", *, longer: bool) -> list[str]:
         """The differences in words, for example `rank 16, was 32`."""
-        passed_over = _OF_NO_STEP | LENGTH if longer else _OF_NO_STEP
+        passed_over = _OF_NO_STEP | LENGTH_SETTINGS if longer else _OF_NO_STEP
         own, others = self._flat(passed_over), other._flat(passed_over)
         return [
             f"{name.replace('_', ' ')} {own[name]}, was {others[name]}" for name in own if own[name] != others[name]
@@ -200,7 +200,7 @@ class State(BaseModel):
     layout: str = "reeltalk-lora-1"
     step: int = Field(ge=0)
     """Number of finished steps."""
-    begun: Begun
+    begun: RunInputs
 
 
 def latest(out: Path) -> tuple[Path, State] | None:
@@ -221,7 +221,7 @@ def latest(out: Path) -> tuple[Path, State] | None:
         ) from error
 
 
-def save(out: Path, state: State, *, model: Any, optimizer: Any, accelerator: Any, tuned: Tuned) -> None:
+def save(out: Path, state: State, *, model: Any, optimizer: Any, accelerator: Any, tuned: TuningRecord) -> None:
     """Writes a checkpoint, then deletes the one before. All processes must call it.
 
     Args:

@@ -32,13 +32,13 @@ from torch import Tensor
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError, MissingExtraError, ModelError, SettingError
-from reeltalk.progress import Progress, Tell, silent
+from reeltalk.progress import Progress, Tell, ignore_sentences
 from reeltalk.schema.sft import LoraSettings, check_training_options
 from reeltalk.store.atomic import storage_errors, write_bytes, writing_directory
 from reeltalk_streaming.inference.checkpoint import (
     ADAPTER_CONFIG,
     Checkpoint,
-    Tuned,
+    TuningRecord,
     checkpoint_hash,
     load_error_text,
     open_checkpoint,
@@ -46,7 +46,7 @@ from reeltalk_streaming.inference.checkpoint import (
 )
 from reeltalk_streaming.training import lora
 from reeltalk_streaming.training.collate import IGNORED, Collator, Dialogues, Sequence
-from reeltalk_streaming.training.lora import Begun, State, add_lora
+from reeltalk_streaming.training.lora import RunInputs, State, add_lora
 from reeltalk_streaming.training.schedule import rate_at
 
 LOSSES: Final = "loss.jsonl"
@@ -164,7 +164,7 @@ class Loop:
     """The training loop and its data."""
 
     def __init__(
-        self, out: Path, settings: LoraSettings, begun: Begun, tuned: Tuned, dialogues: Dialogues,
+        self, out: Path, settings: LoraSettings, begun: RunInputs, tuned: TuningRecord, dialogues: Dialogues,
         validation: Dialogues | None, collator: Collator, accelerator: Any, model: Any, optimizer: Any,
         watcher: TrainingWatcher | None,
     ) -> None:  # fmt: skip
@@ -269,7 +269,7 @@ class Loop:
         dialogues = [self.dialogues.at(place, seed=self.settings.seed) for place in places]
         return [self.collator.collate(dialogue, self.dialogues.root) for dialogue in dialogues]
 
-    def step(self, step: int, sequences: list[Sequence], asked_to_stop: list[bool]) -> dict[str, Any]:
+    def step(self, step: int, sequences: list[Sequence], stop_requests: list[bool]) -> dict[str, Any]:
         """Runs one step of the optimizer."""
         accelerator, settings = self.accelerator, self.settings
         seed = np.random.SeedSequence([settings.seed, DRAWN_FOR_STEP, step, accelerator.process_index])
@@ -289,7 +289,7 @@ class Loop:
                     total += loss.detach()
             tokens = sum(sequence.tokens for sequence in sequences)
             frames = sum(sequence.frames for sequence in sequences)
-            counts = torch.tensor([bad, bool(asked_to_stop), tokens, frames]).to(total).double()
+            counts = torch.tensor([bad, bool(stop_requests), tokens, frames]).to(total).double()
             mine = torch.stack([total.double() / len(sequences), *counts])
             everyone = accelerator.gather(mine[None]).cpu()  # (processes, 5)
             self._check_finite(step, everyone, sequences)
@@ -420,7 +420,7 @@ def train_lora(
     overwrite: bool = False,
     progress: Progress | None = None,
     watcher: TrainingWatcher | None = None,
-    tell: Tell = silent,
+    tell: Tell = ignore_sentences,
 ) -> Trained:
     """Trains an adapter on dialogues, resumes an interrupted training, or adds steps to a finished one.
 
@@ -460,13 +460,13 @@ def train_lora(
     dialogues = Dialogues.read(data, frames)
     held_out = Dialogues.read(validation, frames) if validation is not None else None
     base_hash = checkpoint_hash(base) if base.is_dir() else ""
-    begun = Begun(
+    begun = RunInputs(
         settings=settings, data_sha256=dialogues.sha256, validation_sha256=held_out.sha256 if held_out else None,
         base_hash=base_hash, processes=accelerator.num_processes,
     )  # fmt: skip
     kept = None if overwrite else _kept(out, begun)
     if not accelerator.is_main_process:
-        progress, tell = None, silent
+        progress, tell = None, ignore_sentences
     if held_out is not None:
         _tell_shared_videos(dialogues, held_out, tell)
     # Under FSDP all weights of a group need one precision. The computation is in bfloat16 anyway.
@@ -499,7 +499,7 @@ def train_lora(
     if kept is not None and kept[1].step:
         lora.load_optimizer(kept[0], model=model, optimizer=optimizer)
 
-    loop = Loop(out, settings, begun, Tuned(frame_tokens=settings.frame_tokens, trained_on=base_hash), dialogues,
+    loop = Loop(out, settings, begun, TuningRecord(frame_tokens=settings.frame_tokens, trained_on=base_hash), dialogues,
                held_out, collator, accelerator, model, optimizer, watcher)  # fmt: skip
     first = kept[1].step if kept is not None else 0
     if kept is not None and _is_done(out, kept[1]):
@@ -534,7 +534,7 @@ def _clear(out: Path, accelerator: Any) -> None:
     accelerator.wait_for_everyone()
 
 
-def _kept(out: Path, begun: Begun) -> tuple[Path, State] | None:
+def _kept(out: Path, begun: RunInputs) -> tuple[Path, State] | None:
     """The checkpoint to resume from; None if the run begins."""
     kept = lora.latest(out)
     if kept is None:
@@ -562,7 +562,7 @@ def _is_done(out: Path, state: State) -> bool:
     """True if the run has ended with its settings, and was not given more steps since."""
     try:
         found = json.loads((out / RUN).read_bytes())
-        return Begun.model_validate(found["begun"]) == state.begun
+        return RunInputs.model_validate(found["begun"]) == state.begun
     except FileNotFoundError:
         return False
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -15,7 +15,7 @@ from typing import Final, Self
 from reeltalk.parallel.executor import Failure, FailureKind, Limits
 from reeltalk.parallel.work import MEMORY_EXIT, THREADS_OF_LIBRARIES
 from reeltalk.schema.record import Json
-from reeltalk_streaming.video.feeding import ENDED, HEAD, ITEM
+from reeltalk_streaming.video.feeding import BLOCK_HEADER, ENDED, ITEM
 
 LARGEST_BLOCK_BYTES: Final = 1 << 28
 """A longer block is an error: a frame of 8K has 107 MB."""
@@ -62,8 +62,8 @@ class Feed:
         return self
 
     def __next__(self) -> bytes:
-        head = self._read(HEAD.size)
-        kind, length = HEAD.unpack(head) if head is not None else (b"", 0)
+        head = self._read(BLOCK_HEADER.size)
+        kind, length = BLOCK_HEADER.unpack(head) if head is not None else (b"", 0)
         if kind == ENDED:
             raise StopIteration
         if length > LARGEST_BLOCK_BYTES:

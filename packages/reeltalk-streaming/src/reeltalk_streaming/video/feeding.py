@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
-from reeltalk.parallel.work import MEMORY_EXIT, describe_error, find, limit_memory
+from reeltalk.parallel.work import MEMORY_EXIT, describe_error, import_function, limit_memory
 
-HEAD: Final = struct.Struct(">cQ")
+BLOCK_HEADER: Final = struct.Struct(">cQ")
 """Header of a block."""
 ITEM: Final = b"i"
 FAILED: Final = b"f"
@@ -31,7 +31,7 @@ def main() -> None:
         os.dup2(nothing.fileno(), 0)
     status = 0
     try:
-        work = find(call["function"])
+        work = import_function(call["function"])
         limit_memory(call["memory_bytes"])
         items: Iterator[bytes] = work(call["argument"])
         for item in items:
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _write(blocks: Any, kind: bytes, content: bytes) -> None:
-    blocks.write(HEAD.pack(kind, len(content)))
+    blocks.write(BLOCK_HEADER.pack(kind, len(content)))
     blocks.write(content)
     blocks.flush()
 

@@ -20,10 +20,10 @@ import av.logging
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.video.serving import sized
+from reeltalk.video.serving import resize_for_model
 from reeltalk.video.stream import Frame, Source, VideoError, describe, open_video
 
-HEAD: Final = struct.Struct(">dHH")
+FRAME_HEADER: Final = struct.Struct(">dHH")
 """Header of a frame: presentation time in seconds, height, width."""
 REFUSED: Final = b"refused "
 """Begins a block that gives the reason why there is no frame."""
@@ -36,7 +36,7 @@ NOT_LISTED: Final = "not on whitelist"
 
 
 def follow(argument: dict[str, Any]) -> Iterator[bytes]:
-    """Frames at a fixed rate, one block each: `HEAD`, then (H, W, 3) uint8 RGB; or a block that begins with `REFUSED`.
+    """Frames at a fixed rate, one block each: `FRAME_HEADER`, then (H, W, 3) uint8 RGB; or a block with `REFUSED`.
 
     For a file, these are the frames on the screen at each time step. For a live source, each is the first frame that
     arrived after its time step, with the time of arrival, because the clocks of cameras jump.
@@ -52,9 +52,9 @@ def follow(argument: dict[str, Any]) -> Iterator[bytes]:
         else:
             frames = _live(_open_address(argument["address"]), argument["fps"])
         for pts_s, pixels in frames:
-            picture = sized(pixels, argument["longest_side_px"], None)
+            picture = resize_for_model(pixels, argument["longest_side_px"], None)
             height, width = picture.shape[:2]
-            yield HEAD.pack(pts_s, height, width) + picture.tobytes()
+            yield FRAME_HEADER.pack(pts_s, height, width) + picture.tobytes()
     except VideoError as error:
         yield REFUSED + str(error).encode()
 

@@ -87,7 +87,7 @@ def talk(stream: VideoStream) -> None:
     stream.ask("What is it?")
     stream.ask("And then?")
     stream.see(next(frames), 2.0)
-    stream.told("Who is there?", "Nobody.")
+    stream.add_exchange("Who is there?", "Nobody.")
     stream.instruct("Tell me when it boils.")
     stream.see(next(frames), 3.0)
     stream.speak()
@@ -127,8 +127,10 @@ def test_what_it_reads_is_what_its_chat_template_writes(
     chat = [says("system", "Be brief."), user("Who?", 2), says("assistant", "He."), user("So?", 1)]
     expected = written([*chat, says("assistant", "Yes."), user("Why?", 0)], add_generation_prompt=True, tokenize=False)
     p = pieces
-    asked = f"{p.head}{p.frame * 2}{p.after_frames}Who?{p.before_told}He.{p.next_frame}{p.frame}{p.after_frames}So?"
-    assert f"{asked}{p.before_told}Yes.{p.next_question}Why?{p.before_answer}" == expected
+    asked = (
+        f"{p.head}{p.frame * 2}{p.after_frames}Who?{p.before_answer_given}He.{p.next_frame}{p.frame}{p.after_frames}So?"
+    )
+    assert f"{asked}{p.before_answer_given}Yes.{p.next_question}Why?{p.before_answer}" == expected
 
 
 def test_a_frame_is_encoded_once_and_a_question_costs_its_own_tokens(
@@ -218,10 +220,10 @@ def test_going_back_leaves_no_trace(folders: dict[str, Path]) -> None:
     stream.see(second, 1.0)
     assert stream.rewind(mark)
     assert stream.memory_bytes == before
-    stream.told("What is it?", "A cup.")
+    stream.add_exchange("What is it?", "A cup.")
     stream.see(third, 1.0)
     other.see(first, 0.0)
-    other.told("What is it?", "A cup.")
+    other.add_exchange("What is it?", "A cup.")
     other.see(third, 1.0)
     assert stream.ask("Where?").text == other.ask("Where?").text
     assert stream.memory_bytes == other.memory_bytes

@@ -248,6 +248,7 @@ def by_hand(starter: Launcher, module: str, arguments: Iterable[object], folder:
     return code, (folder / "said.txt").read_text()
 
 
+@pytest.mark.slow
 def test_two_processes_that_are_killed_and_go_on_train_what_one_does_that_adds_up_twice_as_many_samples(
     base: Path, data: Path, starter: Launcher, tmp_path: Path, full: bool
 ) -> None:

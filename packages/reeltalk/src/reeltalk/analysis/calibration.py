@@ -24,13 +24,13 @@ from reeltalk.analysis.agreement_levels import (
     pair_differences,
     replacement_test,
 )
-from reeltalk.analysis.columns import is_reference, share_of
+from reeltalk.analysis.columns import is_reference, share_of_scale
 from reeltalk.analysis.human_ratings import HumanRating, HumanRatings
 from reeltalk.analysis.judge_bias import Bias, bias
 from reeltalk.analysis.judge_values import Flags, Floats, JudgedRuns, Kind, Scorer, comparable_scorers
 from reeltalk.errors import SettingError
 from reeltalk.metrics.agreement import SCALES, cohen_kappa, krippendorff_alpha, raw_agreement
-from reeltalk.metrics.draws import Draws, Statistic, draw_videos, surely_differ
+from reeltalk.metrics.draws import Draws, Statistic, draw_videos, significant_differences
 from reeltalk.metrics.prediction_powered import CorrectedInterval, corrected_interval
 from reeltalk.metrics.uncertainty import MeanInterval, mean_interval
 from reeltalk.schema.overview import HasOverview, Overview
@@ -101,7 +101,7 @@ def _in_summary(scorer: Scorer, runs: Sequence[Run], model: str, role: str) -> L
                 continue
             if scorer.judge is not None and f"judge:{scorer.judge}" not in row.signature.split("|"):
                 continue
-            ends = [None if end is None else share_of(row.metric, end) for end in (row.value, row.low, row.high)]
+            ends = [None if end is None else share_of_scale(row.metric, end) for end in (row.value, row.low, row.high)]
             if ends[0] is not None:
                 return Landmark(model, role, ends[0], ends[1], ends[2], row.n)
     return None
@@ -196,7 +196,7 @@ class JudgeAgreement:
 
 @dataclass(frozen=True)
 class Dimension:
-    """One criterion that people rated."""
+    """One criterion that people rated, with the judges' agreement on it."""
 
     criterion: str
     whole: bool
@@ -278,7 +278,7 @@ def _statistic_cell(statistic: Statistic | None) -> str:
 
 MOST_PAIRS: Final = 45
 """The pairs of ten people; of more people only the agreement of all together is shown."""
-NAMED: Final = 5
+MOST_NAMED: Final = 5
 
 
 def calibrate(
@@ -315,7 +315,7 @@ def calibrate(
     if not any(dimension.judges for dimension in dimensions):
         raise SettingError(
             "no judge and no metric scored any answer that people rated; "
-            + "; ".join(f"{name}: {why}" for name, why in dimensions[0].left_out[:NAMED])
+            + "; ".join(f"{name}: {why}" for name, why in dimensions[0].left_out[:MOST_NAMED])
             if dimensions[0].left_out
             else "the runs have no scores of single answers; judge them with 'reeltalk judge' first"
         )
@@ -360,8 +360,8 @@ def _nothing_matches(ratings: Sequence[HumanRating], found: JudgedRuns) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return ", ".join(map(repr, names[:NAMED])) + more
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(map(repr, names[:MOST_NAMED])) + more
 
 
 def _dimension(
@@ -436,7 +436,7 @@ def _not_told_apart(scorers: Sequence[Scorer], task: "_Task") -> set[tuple[int, 
     judges = [(scorer.values[task.rows], scorer.known[task.rows]) for scorer in scorers]
     pairs, differences, drawn = pair_differences(judges, task.means, task.draws)
     sure = (
-        surely_differ(differences, drawn[task.draws.left_out :])
+        significant_differences(differences, drawn[task.draws.left_out :])
         if task.draws.videos > 1
         else np.zeros(len(pairs), np.bool_)
     )

@@ -16,8 +16,6 @@ from reeltalk.store.runs import Run
 Kind = Literal["headline", "detail", "compat", "floor", "text", "timing"]
 
 _TIMINGS: Final = {info.name: info for info in TIMINGS}
-TEXT: Final = frozenset(TEXT_METRICS)
-"""Names of all text metrics."""
 FLOOR: Final = "floor"
 FLOORS: Final = {
     "baseline:empty": "says nothing",
@@ -26,17 +24,17 @@ FLOORS: Final = {
     "baseline:copied-question": "gives the question back",
 }
 """The floors: baselines without knowledge of the video or the question, by the source of their answers."""
-SEES_NO_VIDEO: Final = frozenset({*FLOORS, "baseline:blind", "baseline:ngrams", "baseline:history"})
-"""Sources of baselines that answer without the video. A model that is not above them shows no use of it."""
 ORACLE: Final = "oracle"
 """Source of answers that were computed from the facts of the video."""
 REFERENCE: Final = "baseline:reference"
 """Source of answers that are the references themselves."""
-BASELINE_NOTES: Final = {
-    **FLOORS,
+BLIND_BASELINES: Final = FLOORS | {
     "baseline:blind": "knows the question only",
     "baseline:ngrams": "learnt from words alone",
     "baseline:history": "knows the question and what was said before",
+}
+"""Baselines that answer without the video. A model that is not above them shows no use of it."""
+BASELINE_NOTES: Final = BLIND_BASELINES | {
     "baseline:frames": "also sees frames",
     ORACLE: "reads the facts of the video",
     REFERENCE: "gives the references",
@@ -45,7 +43,7 @@ BASELINE_NOTES: Final = {
 HUMAN: Final = "human:"
 """Prefix of the source of people's answers, and of the judge of people's ratings."""
 BASELINES: Final = ("baseline:", ORACLE, HUMAN)
-SAID_BY_A_MODEL: Final = frozenset(
+MODEL_PARTS: Final = frozenset(
     {"baseline", "oracle", "prompt", "form", "times", "sampling", "shown", "policy", "frames", "fps", "size", "quality"}
     | {"model", "weights", "memory", "choices", "knows"}
 )
@@ -67,14 +65,14 @@ class Column:
         return direction_of(self.metric)
 
 
-def info_of(metric: str) -> MetricInfo | None:
+def metric_info(metric: str) -> MetricInfo | None:
     """The description of a metric; None for metrics of other programs, and for a user's own without description."""
     return TEXT_METRICS.get(metric) or _TIMINGS.get(metric) or measure_info(metric)
 
 
 def items_of(metric: str) -> str:
     """What the n of a metric counts: `turns`, or `dialogues` for a measure of whole chains, paths and dialogues."""
-    info = info_of(metric)
+    info = metric_info(metric)
     return "turns" if info is None else info.items
 
 
@@ -88,7 +86,7 @@ def metric_kind(metric: str) -> Kind:
     """The table of a metric."""
     if metric in _TIMINGS:
         return "timing"
-    if metric in TEXT:
+    if metric in TEXT_METRICS:
         return "text"
     _, *rest = metric.split(".")
     if COMPAT in rest:
@@ -100,36 +98,36 @@ def metric_kind(metric: str) -> Kind:
 
 def direction_of(metric: str) -> Direction:
     """Whether higher is better; neither for overlap of words, a floor, a spread, a time and an official script."""
-    if metric in TEXT:
+    if metric in TEXT_METRICS:
         return "neither"
-    info = info_of(metric)
+    info = metric_info(metric)
     if info is None:
         return "neither" if metric_kind(metric) in ("compat", "floor") else "higher"
     return info.direction
 
 
-def fixed_of(metric: str) -> str:
+def base_metric(metric: str) -> str:
     """The measure that a number of an official script, or a floor, belongs to."""
     return ".".join(part for part in metric.split(".") if part not in (COMPAT, FLOOR))
 
 
-def share_of(metric: str, value: float) -> float | None:
+def share_of_scale(metric: str, value: float) -> float | None:
     """Position of the value of one turn on its metric's scale, from 0 to 1.
 
     Returns:
         None for a measure without a scale, such as a time or the turns before the first error. CIDEr has no practical
         upper bound: it is divided by 10 and limited to 1.
     """
-    if metric in TEXT:
+    if metric in TEXT_METRICS:
         # A negative cosine says no less than none.
         return min(max(value / (TEXT_METRICS[metric].high or 1.0), 0.0), 1.0)
-    info = info_of(metric)
+    info = metric_info(metric)
     return None if info is None else info.share(value)
 
 
 def bounds_of(metric: str) -> Bounds:
-    """Lowest and highest value of a metric; None where there is no end, or where nobody knows."""
-    info = info_of(metric)
+    """Lowest and highest value of a metric; None where there is no end, or it is not known."""
+    info = metric_info(metric)
     return (None, None) if info is None else info.bounds
 
 
@@ -137,17 +135,17 @@ def span_of(metric: str) -> float | None:
     """Width of a metric's scale; a point is a hundredth of it. None without a scale.
 
     Args:
-        metric: A text metric or a judged measure. The width of CIDEr is 10, as in `share_of`.
+        metric: A text metric or a judged measure. The width of CIDEr is 10, as in `share_of_scale`.
     """
-    if metric in TEXT:
+    if metric in TEXT_METRICS:
         return TEXT_METRICS[metric].high
-    info = info_of(metric)
+    info = metric_info(metric)
     return None if info is None else info.width
 
 
 def metric_title(metric: str) -> str:
     """The title of a metric; names from other programs are unchanged."""
-    info = info_of(metric)
+    info = metric_info(metric)
     return metric if info is None else info.title
 
 
@@ -155,7 +153,6 @@ def columns(metrics: Iterable[str], kinds: Iterable[Kind]) -> list[Column]:
     """The columns of a table: measures in order, each followed by the columns that belong to it.
 
     Args:
-        metrics: All metrics.
         kinds: Kinds to include. `compat` and `floor` follow the measure that they belong to, and are left out if
             it is not in the table.
     """
@@ -167,7 +164,7 @@ def columns(metrics: Iterable[str], kinds: Iterable[Kind]) -> list[Column]:
         if kind not in wanted - {"compat", "floor"}:
             continue
         found.append(Column(metric, kind))
-        found += [Column(other, metric_kind(other), metric) for other in beside if fixed_of(other) == metric]
+        found += [Column(other, metric_kind(other), metric) for other in beside if base_metric(other) == metric]
     return found
 
 
@@ -232,7 +229,7 @@ def is_baseline(info: ModelInfo) -> bool:
 def differing_parts(rows: Iterable[tuple[ModelInfo, SummaryRow]], ignored: frozenset[str]) -> list[str]:
     """Signature parts in which numbers of one metric differ, so that they are not comparable.
 
-    The floor stands beside all others, also where it rests on a sample of their turns.
+    The floor is compared with all others, also where it was scored on a sample of their turns.
     """
     parts = [
         (is_baseline(info), signature_parts(row.signature))
@@ -242,7 +239,7 @@ def differing_parts(rows: Iterable[tuple[ModelInfo, SummaryRow]], ignored: froze
     keys = {key for _, found in parts for key in found} - ignored
     differing = []
     for key in keys:
-        values = {found.get(key) for baseline, found in parts if not (baseline and key in SAID_BY_A_MODEL)}
+        values = {found.get(key) for baseline, found in parts if not (baseline and key in MODEL_PARTS)}
         if len(values) > 1:
             differing.append(key)
     return sorted(differing)

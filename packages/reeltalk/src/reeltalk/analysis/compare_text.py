@@ -5,8 +5,8 @@ from typing import Final, Literal
 
 from reeltalk.analysis.columns import metric_title, n_items
 from reeltalk.analysis.comparison import Comparison, Comparisons, format_p
-from reeltalk.analysis.leaderboard import key_of
-from reeltalk.analysis.style import STYLE
+from reeltalk.analysis.leaderboard import model_letter
+from reeltalk.analysis.style import STYLE_TRAITS
 from reeltalk.analysis.table_files import Quantity, TableCell, TableFile, render_rows
 from reeltalk.analysis.values import format_range, format_signed, format_value, metric_heading
 from reeltalk.metrics.significance import TITLES
@@ -117,11 +117,11 @@ def _text(found: Comparisons) -> str:
 
 
 def _pair(found: Comparisons, rows: Sequence[Comparison]) -> list[str]:
-    first, second = key_of(rows[0].first), key_of(rows[0].second)
+    first, second = model_letter(rows[0].first), model_letter(rows[0].second)
     lines = []
     for index in (rows[0].first, rows[0].second):
         model = found.board.models[index]
-        lines.append(f"{key_of(index)}  {model.name}{'  (floor: ' + model.floor + ')' if model.floor else ''}")
+        lines.append(f"{model_letter(index)}  {model.name}{'  (floor: ' + model.floor + ')' if model.floor else ''}")
     grouped = found.settings.by is not None
     common: dict[str, list[str]] = {}
     for row in rows:
@@ -146,7 +146,7 @@ def _pair(found: Comparisons, rows: Sequence[Comparison]) -> list[str]:
             low, high = row.styled.ends(row.confidence or row.styled.confidence)
             ends = format_range(low, high, row.metric, signed=True)
             value = format_signed(row.metric, row.styled.value)
-            lines.append(f"    at equal style ({', '.join(STYLE)}): {value} {ends or 'no interval'}")
+            lines.append(f"    at equal style ({', '.join(STYLE_TRAITS)}): {value} {ends or 'no interval'}")
     for words, metrics in common.items():
         of = (
             ""
@@ -179,7 +179,7 @@ def _interval(row: Comparison) -> str:
 
 
 def _duel(row: Comparison) -> str:
-    first, second = key_of(row.first), key_of(row.second)
+    first, second = model_letter(row.first), model_letter(row.second)
     return f"{first} has more on {row.wins:,} {row.item}s, {second} on {row.losses:,}, {row.ties:,} ties"
 
 
@@ -212,7 +212,7 @@ def _cells(found: Comparisons, row: Comparison) -> tuple[TableCell, ...]:
     best = row.winner(found.settings.alpha)
     words = found.verdict(row)
     if best is not None:
-        words = words.replace(key_of(best), "A" if best == row.first else "B", 1)
+        words = words.replace(model_letter(best), "A" if best == row.first else "B", 1)
     values = [Quantity(value, metric=row.metric, missing="") for value in (row.first_value, row.second_value)]
     difference = Quantity(
         row.difference, row.low, row.high, metric=row.metric, missing="", signed=True, videos=row.videos
@@ -228,7 +228,7 @@ def _row_notes(found: Comparisons) -> list[str]:
         left = row.left_out_text()
         for note in (*row.notes, *([f"left out {left}"] if left else [])):
             notes.setdefault(note, []).append(
-                f"{metric_title(row.metric)} of {key_of(row.first)} and {key_of(row.second)}"
+                f"{metric_title(row.metric)} of {model_letter(row.first)} and {model_letter(row.second)}"
             )
     return [f"{note} ({', '.join(of) if len(of) < 6 else f'{len(of)} rows'})" for note, of in notes.items()]
 

@@ -13,7 +13,6 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.analysis.columns import (
-    TEXT,
     answer_settings,
     bounds_of,
     differing_parts,
@@ -23,7 +22,7 @@ from reeltalk.analysis.columns import (
     signature_parts,
 )
 from reeltalk.analysis.difference_words import Difference, describe_differences, independent_parts
-from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, Leaderboard, ModelRow, key_of
+from reeltalk.analysis.leaderboard import FREE_PARTS, Leaderboard, ModelRow, model_letter
 from reeltalk.analysis.score_matrix import (
     TURN,
     Bools,
@@ -38,7 +37,7 @@ from reeltalk.analysis.style import difference_at_equal_style
 from reeltalk.analysis.values import format_points, format_range, format_signed
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.info import MeanOf
-from reeltalk.metrics.scoring import METRICS, MetricResult
+from reeltalk.metrics.scoring import METRICS, TEXT_METRICS, MetricResult
 from reeltalk.metrics.significance import POWER, Correction, correct_p_values, detectable_difference, levels_of_tests
 from reeltalk.metrics.uncertainty import (
     FEW_VIDEOS,
@@ -181,7 +180,7 @@ class Comparison:
 
     def left_out_text(self) -> str:
         """The number of items that are left out, by reason; empty if there are none."""
-        first, second, left = key_of(self.first), key_of(self.second), self.left_out
+        first, second, left = model_letter(self.first), model_letter(self.second), self.left_out
         parts = [
             (left.only_first, f"of {first} alone"),
             (left.only_second, f"of {second} alone"),
@@ -219,7 +218,7 @@ class Comparisons(HasOverview):
 
     def verdict(self, row: Comparison) -> str:
         """The result of a comparison as text."""
-        first, second = key_of(row.first), key_of(row.second)
+        first, second = model_letter(row.first), model_letter(row.second)
         if row.problem is not None:
             return f"not compared: {row.problem}"
         if row.p is None:
@@ -245,7 +244,7 @@ class Comparisons(HasOverview):
         """The verdict, with the name of the better model in place of its letter."""
         best = row.winner(self.settings.alpha)
         words = self.verdict(row)
-        return words if best is None else words.replace(key_of(best), self.board.models[best].name, 1)
+        return words if best is None else words.replace(model_letter(best), self.board.models[best].name, 1)
 
     def overview(self) -> Overview:
         """Every comparison with its difference, its interval and its verdict."""
@@ -288,11 +287,11 @@ def format_p(p: float | None) -> str:
 
 NO_DIFFERENCE: Final = "no difference shown"
 """Begin of the verdict on two models of which none is shown to be better."""
-MOVES_NO_SCORE: Final = frozenset({"ci", "seed"})
+INTERVAL_PARTS: Final = frozenset({"ci", "seed"})
 """Signature parts about the leaderboard's own intervals."""
 CHECKED_BY_TURN: Final = frozenset({"data"})
 """Questions and references are compared turn by turn."""
-SAID_ONLY: Final = frozenset({"subject", "v"})
+NOTED_PARTS: Final = frozenset({"subject", "v"})
 """Parts that may differ between comparable numbers; a note says so."""
 
 
@@ -304,7 +303,7 @@ def signatures_differ(models: Sequence[ModelRow], metric: str, *, anyway: bool =
     """
     cells = [model.cells[metric] for model in models]
     pairs = [(model.info, cell.row) for model, cell in zip(models, cells, strict=True) if cell is not None]
-    ignored = DOES_NOT_TELL_MODELS_APART | MOVES_NO_SCORE
+    ignored = FREE_PARTS | INTERVAL_PARTS
     quoted = [(info, row.model_copy(update={"value": row.value or row.over_scored or 0.0})) for info, row in pairs]
     differing = differing_parts(quoted, ignored)
     told = [signature_parts(row.signature) for _, row in pairs]
@@ -320,7 +319,7 @@ def signatures_differ(models: Sequence[ModelRow], metric: str, *, anyway: bool =
         if part in CHECKED_BY_TURN:
             if metric == "cider":
                 said.append("CIDEr weighs words by how rare they are in each file, and the files differ")
-        elif part in SAID_ONLY:
+        elif part in NOTED_PARTS:
             said += map(str, in_words([part]))
         elif any(part in own for own in how) and all(
             own.get(part, "none") == found.get(part, "none") for own, found in zip(how, told, strict=True)
@@ -374,7 +373,7 @@ class PairComparer:
 
     @property
     def board(self) -> Leaderboard:
-        """Whose models these are."""
+        """The leaderboard of the runs whose models are compared."""
         return self.turns.board
 
     def refuse_strangers(self, first: int, second: int) -> None:
@@ -435,7 +434,7 @@ class PairComparer:
             return dataclasses.replace(blank, problem=f"the run holds no values of single turns of {names}")
         if self.turns.sampled & {blank.first, blank.second} and (within & (np.isfinite(a) != np.isfinite(b))).any():
             return self._unpaired(sheet, blank, within)
-        alike = self.turns.asked_alike(sheet, blank.first, blank.second) & within
+        alike = self.turns.same_wording(sheet, blank.first, blank.second) & within
         if not alike.any() and self.settings.unpaired:
             return self._unpaired(sheet, blank, within)
         there = alike & np.isfinite(a) & np.isfinite(b)
@@ -472,7 +471,7 @@ class PairComparer:
     def _styled(
         self, sheet: ScoreMatrix, blank: Comparison, differences: Floats, there: Bools
     ) -> ClusteredEstimate | None:
-        if not self.settings.style or sheet.item != TURN or sheet.mean_of != "items" or sheet.metric in TEXT:
+        if not self.settings.style or sheet.item != TURN or sheet.mean_of != "items" or sheet.metric in TEXT_METRICS:
             return None
         styles = self.turns.styles(blank.first) - self.turns.styles(blank.second)
         known = there & np.isfinite(styles).all(axis=1)
@@ -622,7 +621,6 @@ def compare_models(
     references or people are outside the family; their p values are not corrected.
 
     Args:
-        board: The leaderboard.
         settings: What to compare.
         models: Places of the models to compare, in order. By default all competing models, or all models if fewer than
             two compete.
@@ -703,22 +701,22 @@ def _of_metric(comparer: PairComparer, metric: str, chosen: Sequence[int], famil
     return found
 
 
-def compared_metrics(board: Leaderboard, wanted: Sequence[str]) -> list[str]:
+def compared_metrics(board: Leaderboard, metrics: Sequence[str]) -> list[str]:
     """The metrics to compare.
 
     Raises:
         SettingError: The runs do not have one of them.
     """
     there = list(board.metrics)
-    for metric in wanted:
+    for metric in metrics:
         if metric not in there and not any(name.split("_")[0] == metric for name in there):
             some = ", ".join(there[:SHOWN_NAMES]) + (
                 f" and {len(there) - SHOWN_NAMES} more" if len(there) > SHOWN_NAMES else ""
             )
             raise SettingError(f"--metrics {metric}: the runs do not have it; they have {some}")
-    if wanted:
-        families = {metric: [name for name in there if name.split("_")[0] == metric] for metric in wanted}
-        return list(dict.fromkeys(n for m in wanted for n in ([m] if m in there else families[m])))
+    if metrics:
+        families = {metric: [name for name in there if name.split("_")[0] == metric] for metric in metrics}
+        return list(dict.fromkeys(n for m in metrics for n in ([m] if m in there else families[m])))
     usual = [metric for metric in there if metric_kind(metric) in ("headline", "text")]
     scored = [
         metric for metric in usual if any(leaderboard_number(model, metric) is not None for model in board.models)

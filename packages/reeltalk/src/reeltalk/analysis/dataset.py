@@ -86,8 +86,8 @@ class DialogueCounts:
         return astuple(self)
 
 
-TABLE_3: Final = ("Videos", "Dialogues", "QA pairs", "Video length, s", "Question, words", "Answer, words")
-PAPER_TABLE_3: Final = ("1,000", "3,000", "30,095", "248", "7.8", "10.2")
+TABLE_3_COLUMNS: Final = ("Videos", "Dialogues", "QA pairs", "Video length, s", "Question, words", "Answer, words")
+TABLE_3_IN_PAPER: Final = ("1,000", "3,000", "30,095", "248", "7.8", "10.2")
 
 
 @dataclass
@@ -120,7 +120,7 @@ class DatasetNumbers:
     tasks: Counter[str] = field(default_factory=Counter)
     turns_in_chains: int = 0
     turns_in_dialogues: int = 0
-    asked_videos: int = 0
+    videos_with_questions: int = 0
     """Videos with a chain or dialogue."""
     languages: Counter[str] = field(default_factory=Counter)
     """Turns by language, from the label; without a label, from Chinese characters."""
@@ -253,7 +253,7 @@ def count_dataset(benchmark: Benchmark, *, with_graphs: bool = True) -> DatasetN
         found.relations[linkage.relation] += 1
     found.chains, found.dialogues = chains.total(), found.dialogue_turns.n
     found.chains_a_video.counts.update(chains.values())
-    found.asked_videos = len(talked | chains.keys())
+    found.videos_with_questions = len(talked | chains.keys())
     if found.dialogues:
         known = Spread(Counter(seconds for video in talked if (seconds := lengths_s.get(video)) is not None))
         lengths = known.mean, found.question_words.mean, found.answer_words.mean

@@ -63,7 +63,7 @@ class BenchmarkContext:
     """What is done in a clip, by the clip's id, such as `Wash dishes`; only clips whose source says it."""
 
     def about(self, unit: str, unit_id: str, video_id: str) -> Interval | None:
-        """From the first to the last moment that a unit is about, as its clips say; None if nobody says it."""
+        """The interval that a unit is about, from its clips and evidence; None if it has neither."""
         found = self.units.get((unit, unit_id))
         if found is None:
             return None
@@ -120,20 +120,20 @@ def read_context(benchmark: Benchmark) -> BenchmarkContext:
             about += source.clip_ids if source else ()
         return UnitContext(tuple(turns), tuple(dict.fromkeys(about)))
 
-    units = ReadWhenAsked(lambda: ((kind, name) for kind, table in tables.items() for name in table), unit_of)
+    units = CachedMapping(lambda: ((kind, name) for kind, table in tables.items() for name in table), unit_of)
     return BenchmarkContext(
         videos=NamedRows(benchmark.table(VIDEOS)),
-        clips=ReadWhenAsked(lambda: iter(timed), intervals_of),
+        clips=CachedMapping(lambda: iter(timed), intervals_of),
         units=units,
         activities={clip.id: sys.intern(activity) for clip in clips if (activity := clip_activity(clip))},
     )
 
 
-KEPT: Final = 16
-"""Number of values that `ReadWhenAsked` keeps: a path reads several chains, and pages ask for a unit many times."""
+CACHED_VALUES: Final = 16
+"""Number of values that `CachedMapping` keeps: a path reads several chains, and pages ask for a unit many times."""
 
 
-class ReadWhenAsked(Mapping[K, V]):
+class CachedMapping(Mapping[K, V]):
     """Values that are read when you ask for one; the last few are kept.
 
     Args:
@@ -142,7 +142,7 @@ class ReadWhenAsked(Mapping[K, V]):
     """
 
     def __init__(self, keys: Callable[[], Iterator[K]], read: Callable[[K], V]) -> None:
-        self._keys, self._read = keys, lru_cache(maxsize=KEPT)(read)
+        self._keys, self._read = keys, lru_cache(maxsize=CACHED_VALUES)(read)
 
     def __getitem__(self, key: K) -> V:
         return self._read(key)
@@ -235,7 +235,7 @@ class ShownDialogue:
     """Verdicts on each model's answers as a whole, in the leaderboard's order."""
 
 
-DUE: Final = [state.value for state in AnswerState if state.is_due]
+DUE_STATES: Final = [state.value for state in AnswerState if state.is_due]
 """States of turns that should have a score."""
 
 
@@ -339,7 +339,7 @@ class RunDialogues(Sequence[ShownDialogue]):
         own = (pl.col("criterion").cast(pl.String).str.split(".").list.first() == metric) | (
             pl.col("protocol").cast(pl.String).str.replace_all("-", "_") == family
         )
-        due = pl.col("state").is_in(DUE)
+        due = pl.col("state").is_in(DUE_STATES)
         failed = (pl.col("state") == AnswerState.FAILED) | pl.col("failed").fill_null(False)
         scored = pl.col(SCORE + metric).is_not_null() if metric in self._metrics else pl.lit(False)
         answers = self._with_failed(self._board.judgings.filter(own))
@@ -423,10 +423,7 @@ TITLE_ACTIVITIES: Final = 2
 
 
 def _listed(keys: Sequence[tuple[str, str]], turns: "pl.DataFrame", context: BenchmarkContext) -> list[ListedDialogue]:
-    """Dialogues with their files and titles for people; repeated titles get a number.
-
-    Examples of titles are `Wash dishes · 6 questions` and `Where does he sit? · 4 questions · kitchen-0001`.
-    """
+    """Dialogues with their files and titles for people; repeated titles get a number."""
     import polars as pl
 
     units = Counter(unit_id for unit_id, _ in keys)
@@ -494,7 +491,12 @@ def _length(turn: ShownTurn) -> int:
         length += CELL_CHARACTERS + min(len(answer.text or ""), LONGEST_TEXT) + len(answer.other_question or "")
         for verdict in answer.verdicts:
             length += CELL_CHARACTERS * len(verdict.scores) + sum(min(len(r), LONGEST_TEXT) for r in verdict.replies)
-            said = {given.said for score in verdict.scores for given in (*score.given, *score.official) if given.said}
+            said = {
+                given.explanation
+                for score in verdict.scores
+                for given in (*score.given, *score.official)
+                if given.explanation
+            }
             length += sum(min(len(text), LONGEST_TEXT) for text in said)
     return length
 

@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from reeltalk.analysis.columns import SAID_BY_A_MODEL, floor_of, is_baseline, signature_parts
+from reeltalk.analysis.columns import MODEL_PARTS, floor_of, is_baseline, signature_parts
 from reeltalk.schema.runs import ModelInfo, SummaryRow
 
-NAMED: Final = 3
+MOST_NAMED: Final = 3
 """Models, and groups of models, that a sentence names."""
 
 
@@ -33,7 +33,7 @@ class Difference(NamedTuple):
         return f"{self.what}. To make it equal, {self.equal}." if self.equal else f"{self.what}."
 
 
-def list_names(names: Sequence[str], most: int = NAMED) -> str:
+def list_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """Names as text: `a, b and 2 more`."""
     shown = list(names[:most]) + ([f"{len(names) - most} more"] if len(names) > most else [])
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
@@ -66,7 +66,7 @@ def describe_differences(
         words = _words().get(part, {})
         groups: dict[str | None, list[str]] = {}
         for name, info, values in told:
-            if not (is_baseline(info) and part in SAID_BY_A_MODEL):
+            if not (is_baseline(info) and part in MODEL_PARTS):
                 groups.setdefault(values.get(part), []).append(name)
         # What most have comes first: the others are those to make equal.
         ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
@@ -79,7 +79,7 @@ def describe_differences(
             ]
         else:
             parted = [(names, _value(words, part, value)) for value, names in ordered]
-        (first, value), *rest = parted[:NAMED]
+        (first, value), *rest = parted[:MOST_NAMED]
         verb = words.get("verb", "has")
         if len(first) > 1:
             verb = verb.replace("was ", "were ").replace("has ", "have ")

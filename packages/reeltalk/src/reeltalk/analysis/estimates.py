@@ -21,7 +21,7 @@ from reeltalk.metrics.uncertainty import (
 )
 from reeltalk.schema.runs import CurvePoint, GroupRow
 
-FEW: Final = 30
+FEW_TURNS: Final = 30
 """A number on fewer turns is unreliable: charts draw it faded and without a line to it."""
 DIFFERENCES: Final = "Differences: t intervals clustered by source video (CR2, Imbens-Kolesár degrees of freedom)"
 

@@ -6,11 +6,11 @@ from functools import lru_cache
 from statistics import fmean
 from typing import Final
 
-from reeltalk.analysis.columns import HUMAN, metric_kind, metric_title, share_of
+from reeltalk.analysis.columns import HUMAN, metric_kind, metric_title, share_of_scale
 from reeltalk.analysis.dialogues import RunDialogues, ShownAnswer, ShownDialogue, ShownTurn
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.analysis.turn_scores import credit_metric, labels_of
-from reeltalk.analysis.verdicts import NOBODY, ShownScore, ShownVerdict
+from reeltalk.analysis.verdicts import NO_MODEL, ShownScore, ShownVerdict
 from reeltalk.judge.protocol import COMPAT, ProtocolCriterion, credit_measures, find_protocol
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.judge.turns import TurnJudge
@@ -25,7 +25,7 @@ REASON_CHARACTERS: Final = 160
 MOST_LABELS: Final = 400
 """Maximum number of label values to choose from; rarer ones are left out."""
 
-STATES: Final = {
+STATE_LETTERS: Final = {
     AnswerState.ANSWERED: "a",
     AnswerState.FAILED: "f",
     AnswerState.NOT_ASKED: "n",
@@ -46,7 +46,7 @@ class FoundTurn:
 
 @dataclass(frozen=True)
 class Finder:
-    """What the finder's page is told once."""
+    """Facts that the finder's page needs once, not for each turn."""
 
     measures: list[str]
     """Titles of what says how right an answer is; the one that says it best first."""
@@ -69,7 +69,7 @@ def make_finder(board: Leaderboard, dialogues: RunDialogues) -> Finder:
     """Find what there is to choose from among the turns of runs."""
     import polars as pl
 
-    metrics = [m for m in dialogues.metrics if metric_kind(m) == "headline" and share_of(m, 0.0) is not None]
+    metrics = [m for m in dialogues.metrics if metric_kind(m) == "headline" and share_of_scale(m, 0.0) is not None]
     best = credit_metric(dialogues.metrics)
     metrics.sort(key=lambda metric: (metric != best, _rank(metric)))
     if not metrics and best is not None:
@@ -82,7 +82,7 @@ def make_finder(board: Leaderboard, dialogues: RunDialogues) -> Finder:
         another=pl.col("judge") != pl.col("judge").first().over(place),
     )
     judge = pl.col("judge").cast(pl.String)
-    others = judgings.filter((judge != NOBODY) & (judge.str.starts_with(HUMAN) | pl.col("another")))
+    others = judgings.filter((judge != NO_MODEL) & (judge.str.starts_with(HUMAN) | pl.col("another")))
     rounds = judgings.filter(~pl.col("official")).group_by(*place, "judge", "name").len()
     named = others.select("protocol", "judge").unique().cast(pl.String).sort("protocol", "judge").rows()
     tasks = dialogues.turns["task"].drop_nulls().unique().cast(pl.String).sort().to_list()
@@ -127,7 +127,7 @@ def column_row(finder: Finder, found: FoundTurn, places: "TurnPlaces") -> Json:
             for label in {(name, value) for name, values in turn.labels.items() for value in values}
             if label in places.labels
         ),
-        short(turn.question, QUESTION_CHARACTERS),
+        shorten_line(turn.question, QUESTION_CHARACTERS),
         "".join(_state(answer) for answer in turn.answers),
         [[-1 if value is None else round(value * 1000) for value in values] for values in found.credits],
         [missing for model, answer in enumerate(turn.answers) for missing in _unscored(model, answer)],
@@ -137,13 +137,13 @@ def column_row(finder: Finder, found: FoundTurn, places: "TurnPlaces") -> Json:
 
 def word_row(turn: ShownTurn) -> Json:
     """The words of a turn that are shown with it: the first reference, and each model's answer."""
-    reference = short(turn.references[0], ANSWER_CHARACTERS) if turn.references else ""
-    return [reference, [short(answer.text or "", ANSWER_CHARACTERS) for answer in turn.answers]]
+    reference = shorten_line(turn.references[0], ANSWER_CHARACTERS) if turn.references else ""
+    return [reference, [shorten_line(answer.text or "", ANSWER_CHARACTERS) for answer in turn.answers]]
 
 
 @dataclass(frozen=True)
 class TurnPlaces:
-    """Where tasks and labels stand in their lists."""
+    """The places of tasks and labels in their lists."""
 
     tasks: Mapping[str, int]
     labels: Mapping[tuple[str, str], int]
@@ -157,7 +157,7 @@ class TurnPlaces:
         )
 
 
-def short(text: str, most: int) -> str:
+def shorten_line(text: str, most: int) -> str:
     """A text on one line, cut where it is long, with all that is invisible made visible."""
     # What lies far beyond the cut need not be looked at.
     line = printable(" ".join(text[: 4 * most].split()))
@@ -186,7 +186,7 @@ def _rank(metric: str) -> int:
 
 def _share(metric: str, answer: ShownAnswer) -> float | None:
     value = answer.scores.get(metric)
-    return None if value is None else share_of(metric, value)
+    return None if value is None else share_of_scale(metric, value)
 
 
 def _rated(protocol: str, judge: str, answer: ShownAnswer) -> float | None:
@@ -202,10 +202,10 @@ def _state(answer: ShownAnswer) -> str:
         return "-"
     if answer.state is AnswerState.ANSWERED and not answer.text.strip():
         return "e"
-    said = ((v.protocol, given.said) for v in answer.verdicts for score in v.scores for given in score.given)
+    said = ((v.protocol, given.explanation) for v in answer.verdicts for score in v.scores for given in score.given)
     if answer.state is AnswerState.ANSWERED and any(_is_unread(protocol, text) for protocol, text in said):
         return "u"
-    return STATES[answer.state]
+    return STATE_LETTERS[answer.state]
 
 
 @lru_cache(maxsize=4096)
@@ -218,7 +218,7 @@ def _is_unread(protocol: str, said: str | None) -> bool | None:
     if not isinstance(judge, TurnJudge) or not judge.reads_answers:
         return None
     row = JudgedScore(
-        unit="turn", unit_id="-", model="-", criterion=judge.criteria[0], judge=NOBODY, value=0.0, explanation=said
+        unit="turn", unit_id="-", model="-", criterion=judge.criteria[0], judge=NO_MODEL, value=0.0, explanation=said
     )
     return judge.is_unread(row)
 
@@ -227,8 +227,10 @@ def _unscored(model: int, answer: ShownAnswer) -> Iterator[Json]:
     for verdict in answer.verdicts:
         for score in verdict.scores:
             if score.failed:
-                why = next((g.said for g in score.given if g.state is ScoreState.UNSCORED and g.said), "not said")
-                yield [model, score.title, short(why, REASON_CHARACTERS)]
+                why = next(
+                    (g.explanation for g in score.given if g.state is ScoreState.UNSCORED and g.explanation), "not said"
+                )
+                yield [model, score.title, shorten_line(why, REASON_CHARACTERS)]
 
 
 def _spread(answer: ShownAnswer) -> float:

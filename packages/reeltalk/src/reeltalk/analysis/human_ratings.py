@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reeltalk.analysis.columns import HUMAN, floor_of, is_reference, metric_kind, share_of
+from reeltalk.analysis.columns import HUMAN, floor_of, is_reference, metric_kind, share_of_scale
 from reeltalk.analysis.verdicts import Place
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -239,7 +239,6 @@ def rating_sheet(
     and references are not on the sheet.
 
     Args:
-        runs: The runs.
         items: Maximum number of answers.
         seed: Seed of the draw.
         criteria: Criteria that people rate.
@@ -298,12 +297,12 @@ def _judge_scores(runs: Sequence[Run]) -> dict[Turn, float]:
         for measure in run.scores.measures:
             if metric_kind(measure) == "headline":
                 for unit_id, index, value in answers.select("unit_id", "turn_index", SCORE + measure).iter_rows():
-                    if value is not None and (share := share_of(measure, value)) is not None:
+                    if value is not None and (share := share_of_scale(measure, value)) is not None:
                         found[unit_id, index].append(share)
     return {turn: sum(shares) / len(shares) for turn, shares in found.items()}
 
 
-GOLDEN: Final = (5**0.5 - 1) / 2
+GOLDEN_RATIO: Final = (5**0.5 - 1) / 2
 """Its multiples, modulo 1, are spread evenly, however many there are."""
 
 
@@ -321,8 +320,8 @@ def _order_in_videos(turns: Sequence[AnsweredTurn], scores: Mapping[Turn, float]
     for number, video in enumerate(sorted(videos, key=lambda video: _video_chance(seed, video))):
         own = videos[video]
         ranked = sorted(own, key=lambda turn: (scores.get(turn, 0.0), _chance(seed, "turn", own[turn])))
-        first = int((start + number * GOLDEN) % 1 * len(ranked))
-        steps = sorted(range(len(ranked)), key=lambda step: step * GOLDEN % 1)
+        first = int((start + number * GOLDEN_RATIO) % 1 * len(ranked))
+        steps = sorted(range(len(ranked)), key=lambda step: step * GOLDEN_RATIO % 1)
         found |= {ranked[(first + step) % len(ranked)]: place for place, step in enumerate(steps)}
     return found
 

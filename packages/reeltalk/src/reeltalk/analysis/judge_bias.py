@@ -21,7 +21,7 @@ from reeltalk.metrics.draws import CORRELATION, Draws, Statistic, draw_videos
 if TYPE_CHECKING:
     import polars as pl
 
-FOLLOWS: Final = "one of the two follows from what is held equal"
+NOT_INDEPENDENT: Final = "one of the two follows from what is held equal"
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _beyond(judged: Floats, trait: Floats, held: Floats, rows: NDArray[np.bool_]
     found = [spearman_of_held_ranks(x, y, own) for x, y in pairs]
     value = float(partial_correlation(*(np.array(rho) for rho, _ in found)))
     if not np.isfinite(value):
-        return own.statistic(None, None, reason=FOLLOWS)
+        return own.statistic(None, None, reason=NOT_INDEPENDENT)
     return own.statistic(value, partial_correlation(*(drawn for _, drawn in found)), scale=CORRELATION)
 
 

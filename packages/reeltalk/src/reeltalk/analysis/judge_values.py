@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import HUMAN, floor_of, is_reference, metric_kind, metric_title, span_of
-from reeltalk.analysis.verdicts import NOBODY, Place, title_of_criterion
+from reeltalk.analysis.verdicts import NO_MODEL, Place, title_of_criterion
 from reeltalk.errors import SettingError
 from reeltalk.judge.protocol import COMPAT, ProtocolCriterion, find_protocol
 from reeltalk.metrics.tokenise import languages_of, tokenise
@@ -28,8 +28,8 @@ Kind = Literal["judge", "rule", "text"]
 ScorerKey = tuple[str, str, str | None, str | None]
 """Protocol, criterion, judge, and the run where another run's judgings are kept apart."""
 
-PLACE: Final = ("model", "unit_id", "turn_index")
-OVERLAP: Final = ("token_f1", "rouge_l")
+PLACE_COLUMNS: Final = ("model", "unit_id", "turn_index")
+OVERLAP_METRICS: Final = ("token_f1", "rouge_l")
 """Text metrics that say how many words an answer shares with its reference, the first that a run has."""
 
 
@@ -54,7 +54,7 @@ class Scorer:
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """From where to where it scores; None if nobody knows."""
+        """Lowest and highest score; None if they are not known."""
         if self.kind == "text":
             return (0.0, span_of(self.criterion) or 1.0)
         found = self._described
@@ -62,7 +62,7 @@ class Scorer:
 
     @property
     def passes(self) -> float | None:
-        """The value from which an answer counts as right; None if nobody knows."""
+        """The value from which an answer counts as right; None if it is not known."""
         found = self._described
         return None if found is None else found.pass_mark
 
@@ -95,7 +95,7 @@ class JudgedRuns:
     @cached_property
     def places(self) -> dict[Place, int]:
         """The rows of answers by their places."""
-        return {place: row for row, place in enumerate(self.answers.select(PLACE).iter_rows())}
+        return {place: row for row, place in enumerate(self.answers.select(PLACE_COLUMNS).iter_rows())}
 
     @property
     def competing(self) -> dict[str, ModelInfo]:
@@ -128,7 +128,7 @@ def read_scored(runs: Sequence[Run]) -> JudgedRuns:
     turns = pl.DataFrame(rows, schema, orient="row")
     whole = turns.group_by("model", "unit_id", maintain_order=True).agg(pl.col("words").sum(), pl.last("video_id"))
     answers = pl.concat([turns, whole], how="diagonal")
-    places = answers.select(PLACE).with_row_index("answer")
+    places = answers.select(PLACE_COLUMNS).with_row_index("answer")
     overlap = np.full(len(answers), np.nan)
     scorers: dict[ScorerKey, Scorer] = {}
     for run in runs:
@@ -177,11 +177,11 @@ def _read_judged(run: Run, scorers: dict[ScorerKey, Scorer], places: "pl.DataFra
         ~judge.str.starts_with(HUMAN) & ~criterion.list.contains(COMPAT),
     )
     by_rule = [name for name in run.protocols() if (one := find_protocol(name)) is not None and not one.needs_model]
-    no_judge = pl.col("protocol").is_in(by_rule) | (judge == NOBODY)
+    no_judge = pl.col("protocol").is_in(by_rule) | (judge == NO_MODEL)
     rounds = (
         scored.with_columns(pl.col("protocol", "criterion", "model", "unit_id").cast(pl.String))
         .with_columns(judge=pl.when(~no_judge).then(judge))
-        .join(places, on=PLACE, nulls_equal=True, maintain_order="left")
+        .join(places, on=PLACE_COLUMNS, nulls_equal=True, maintain_order="left")
         .group_by("protocol", "criterion", "judge", "answer", maintain_order=True)
         .agg("value")
     )
@@ -210,9 +210,9 @@ def _read_metrics(
     if run.info.epochs:
         return  # these scores are means over epochs
     answers = run.scores.answers.with_columns(pl.col("model", "unit_id").cast(pl.String))
-    turns = answers.join(places, on=PLACE, maintain_order="left")
+    turns = answers.join(places, on=PLACE_COLUMNS, maintain_order="left")
     rows = turns["answer"].to_numpy()
-    shared = [SCORE + metric for metric in OVERLAP if SCORE + metric in turns.columns]
+    shared = [SCORE + metric for metric in OVERLAP_METRICS if SCORE + metric in turns.columns]
     if shared:
         own = turns.select(pl.coalesce(shared)).to_series().fill_null(np.nan).to_numpy()
         overlap[rows] = np.where(np.isnan(overlap[rows]), own, overlap[rows])

@@ -39,9 +39,7 @@ if TYPE_CHECKING:
 
 COLUMNS_SHOWN: Final = 3
 """Number of metrics in the overview of a leaderboard."""
-DOES_NOT_TELL_MODELS_APART: Final = frozenset(
-    {"duplicates", "epochs", "answers", "python", "weights", "model", "served"}
-)
+FREE_PARTS: Final = frozenset({"duplicates", "epochs", "answers", "python", "weights", "model", "served"})
 """Signature parts that may differ between comparable numbers: all but the first two say which model answered."""
 
 RESERVED_NAMES: Final = frozenset(
@@ -431,7 +429,7 @@ def build_leaderboard(runs: Sequence[Run]) -> Leaderboard:
     mixed = {
         metric: parts
         for metric in metrics
-        if metric_kind(metric) != "timing" and (parts := differing_parts(numbers[metric], DOES_NOT_TELL_MODELS_APART))
+        if metric_kind(metric) != "timing" and (parts := differing_parts(numbers[metric], FREE_PARTS))
     }
     best = {
         metric: None
@@ -461,7 +459,7 @@ def model_title(name: str) -> str:
     return split_model_name(name).title
 
 
-def key_of(index: int) -> str:
+def model_letter(index: int) -> str:
     """The letter of the model at a place of the leaderboard: A to Z, then AA, AB."""
     letters = ""
     index += 1
@@ -521,7 +519,7 @@ def _best(rows: list[SummaryRow], direction: Direction) -> SummaryRow | None:
 
 def _cell(run: Run, row: SummaryRow, best: SummaryRow | None) -> Cell:
     if row.value is None:
-        return Cell(row, why_no_value(run, row), False, False)
+        return Cell(row, missing_reason(run, row), False, False)
     if best is None or best.value is None:
         return Cell(row, None, False, False)
     if row.value == best.value:
@@ -530,7 +528,7 @@ def _cell(run: Run, row: SummaryRow, best: SummaryRow | None) -> Cell:
     return Cell(row, None, False, low is None or high is None or high >= low)
 
 
-def why_no_value(run: Run, row: SummaryRow | GroupRow) -> str:
+def missing_reason(run: Run, row: SummaryRow | GroupRow) -> str:
     """Why there is no number."""
     stated = [u.reason for u in run.info.unscored if (u.model, u.metric) == (row.model, row.metric)]
     if stated:

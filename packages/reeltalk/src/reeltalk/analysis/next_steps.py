@@ -5,24 +5,24 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from reeltalk.analysis.columns import SEES_NO_VIDEO, metric_title, span_of
+from reeltalk.analysis.columns import BLIND_BASELINES, metric_title, span_of
 from reeltalk.analysis.difference_words import list_names
 from reeltalk.analysis.standings import Margin, Standings, unread_counts, unread_warning
 from reeltalk.analysis.values import format_points, format_range
-from reeltalk.extension import GIVEN, PREFIX
+from reeltalk.extension import OBJECT_PREFIX, PYTHON_PREFIX
 from reeltalk.judge.protocol import needs_model
 from reeltalk.metrics.significance import POWER, videos_needed
 from reeltalk.metrics.uncertainty import FEW_VIDEOS, FEWEST_VIDEOS
 from reeltalk.store.runs import Run
 
-REPEATABLE: Final = ("evaluate", "judge")
+RETRIED_STAGES: Final = ("evaluate", "judge")
 """Kinds of runs that `retry` can repeat."""
-MOST: Final = 3
-WORTH: Final = 5.0
+MOST_STEPS: Final = 3
+SMALLEST_DIFFERENCE: Final = 5.0
 """The smallest difference to look for, in hundredths of the metric's scale: nobody adds videos for less."""
-FAR: Final = 10
+MOST_TIMES_THE_VIDEOS: Final = 10
 """If it takes so many times the videos to tell two models apart, they are better taken as equal."""
-RATINGS: Final = 20
+LEAST_RATED: Final = 20
 """Rated answers of each model that a corrected mean takes."""
 RATED_VIDEOS: Final = 10
 """Rated videos that it takes."""
@@ -78,7 +78,7 @@ def next_steps(
     told = _Evidence(found, "BENCH" if bench is None else shown_path(bench), judge, rated, turns)
     steps = [step for rule in RULES for step in rule(told)]
     # What the first rules ask for would change the result.
-    return [*steps, *_second(told), *(() if steps else _publish(told))][:MOST]
+    return [*steps, *_second(told), *(() if steps else _publish(told))][:MOST_STEPS]
 
 
 def _failed(told: _Evidence) -> Iterator[NextStep]:
@@ -143,7 +143,7 @@ def _alone(told: _Evidence) -> Iterator[NextStep]:
             "Only baselines and references answered.",
             f"reeltalk evaluate {told.bench} --model NAME --base-url http://localhost:8000/v1 --out runs/model",
         )
-    elif not any(model.role == "baseline" and model.info.source in SEES_NO_VIDEO for model in board.models):
+    elif not any(model.role == "baseline" and model.info.source in BLIND_BASELINES for model in board.models):
         first = next(model for model in board.models if model.role == "model")
         yield NextStep(
             "Add a baseline that does not see the videos.",
@@ -153,11 +153,7 @@ def _alone(told: _Evidence) -> Iterator[NextStep]:
 
 
 def _few_videos(told: _Evidence) -> Iterator[NextStep]:
-    """More videos, if they would decide what is open.
-
-    A test on N videos like these has the standard error of today times the root of today's number over N, because
-    intervals are clustered by video. So N follows from today's interval: see `videos_needed`.
-    """
+    """More videos, if they would decide what is open."""
     found, lead = told.found, told.found.open
     if found.headline is None or found.headline.is_partial or not found.videos:
         return
@@ -167,7 +163,7 @@ def _few_videos(told: _Evidence) -> Iterator[NextStep]:
         if videos < FEW_VIDEOS:
             yield NextStep(
                 f"Add questions about {FEW_VIDEOS - videos} more videos.",
-                f"These turns are about {videos}. Below {FEWEST_VIDEOS} videos no interval holds, and below "
+                f"These turns are about {videos}. Below {FEWEST_VIDEOS} videos a value has no interval, and below "
                 f"{FEW_VIDEOS} it is rough.",
             )
         return
@@ -179,7 +175,7 @@ def _few_videos(told: _Evidence) -> Iterator[NextStep]:
     more = f"{count - videos:,} more videos"
     far = f"Take {first} and {second} as equal, unless you can add questions about {more}."
     yield NextStep(
-        far if count > FAR * videos else f"Add questions about {more}.",
+        far if count > MOST_TIMES_THE_VIDEOS * videos else f"Add questions about {more}.",
         f"{first} and {second} differ by {format_points(abs(lead.difference), metric)} {interval} on {videos:,} "
         "videos. The interval is clustered by video, and narrows with the square root of their number: "
         f"{count:,} videos show a difference of {format_points(difference, metric)} with {100 * POWER:.0f} % power.",
@@ -194,7 +190,7 @@ def _needed(lead: Margin, metric: str) -> tuple[float, int] | None:
     test, span = lead.test, span_of(metric)
     if test is None or span is None or not test.standard_error or test.df is None or lead.difference is None:
         return None
-    difference = max(abs(lead.difference), WORTH / 100 * span)
+    difference = max(abs(lead.difference), SMALLEST_DIFFERENCE / 100 * span)
     alpha = 1 - (test.confidence or 0.95)
     count = videos_needed(difference, test.standard_error, test.df, test.videos, alpha=alpha)
     return None if count is None else (difference, max(count, FEW_VIDEOS))
@@ -204,11 +200,11 @@ def _unrated(told: _Evidence) -> Iterator[NextStep]:
     headline, models = told.found.headline, told.found.models
     if headline is None or told.rated or not models or not (told.judge or needs_model(headline.metric)):
         return
-    count = min(RATINGS * len(models), told.turns * len(models))
+    count = min(LEAST_RATED * len(models), told.turns * len(models))
     yield NextStep(
         f"Let people rate {count:,} answers.",
-        f"{told.judge or 'A model'} judged, and nobody compared it with people. That takes {RATINGS} ratings of each "
-        f"model, about {RATED_VIDEOS} videos.",
+        f"{told.judge or 'A model'} judged, and nobody compared it with people. That takes {LEAST_RATED} ratings of "
+        f"each model, about {RATED_VIDEOS} videos.",
         told.command("calibrate", f"--sheet ratings.csv --items {count} --criteria correctness"),
     )
 
@@ -236,11 +232,11 @@ def _model_of(run: Run) -> str:
 
 def _is_named(model: str) -> bool:
     """True for a model of the command line, which a function of a notebook is not."""
-    return not model.startswith(f"{PREFIX}{GIVEN}")
+    return not model.startswith(f"{PYTHON_PREFIX}{OBJECT_PREFIX}")
 
 
 def _repeatable(run: Run) -> bool:
-    return run.info.kind in REPEATABLE and _is_named(_model_of(run))
+    return run.info.kind in RETRIED_STAGES and _is_named(_model_of(run))
 
 
 def _second(told: _Evidence) -> Iterator[NextStep]:

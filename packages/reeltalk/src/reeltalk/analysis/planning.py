@@ -7,13 +7,13 @@ from typing import Final
 
 from reeltalk.analysis.columns import metric_title, span_of
 from reeltalk.analysis.comparison import Comparison, Comparisons
-from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.leaderboard import model_letter
 from reeltalk.analysis.values import format_points, metric_unit
 from reeltalk.metrics.significance import power_of, videos_needed
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.schema.texts import printable
 
-POINTS: Final = (1.0, 2.0, 5.0)
+DEFAULT_POINTS: Final = (1.0, 2.0, 5.0)
 """Default differences of a plan, in hundredths of the metric's scale."""
 
 
@@ -42,7 +42,7 @@ class SamplePlan:
     """None if it would be more than a million."""
 
 
-def make_plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[SamplePlan]:
+def make_plans(found: Comparisons, points: Sequence[float] = DEFAULT_POINTS) -> list[SamplePlan]:
     """A plan for each comparison and difference, except comparisons without interval or scale."""
     alpha, power = found.settings.alpha, found.settings.target_power
     made = []
@@ -75,12 +75,12 @@ def make_plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[Sam
     return made
 
 
-def plan_records(found: Comparisons, points: Sequence[float] = POINTS) -> list[dict[str, object]]:
+def plan_records(found: Comparisons, points: Sequence[float] = DEFAULT_POINTS) -> list[dict[str, object]]:
     """Plans as records."""
     return [dataclasses.asdict(plan) for plan in make_plans(found, points)]
 
 
-def plan_text(found: Comparisons, points: Sequence[float] = POINTS) -> str:
+def plan_text(found: Comparisons, points: Sequence[float] = DEFAULT_POINTS) -> str:
     """Plans for a terminal."""
     settings = found.settings
     lines = [
@@ -111,7 +111,7 @@ def _why_no_plan(row: Comparison) -> str:
 
 
 def _row(found: Comparisons, row: Comparison, own: Sequence[SamplePlan]) -> list[str]:
-    names = " and ".join(f"{key_of(index)} {found.board.models[index].name}" for index in (row.first, row.second))
+    names = " and ".join(f"{model_letter(index)} {found.board.models[index].name}" for index in (row.first, row.second))
     title = metric_title(row.metric) + (f", {row.group}" if row.group else "")
     if not own:
         why = row.problem or _why_no_plan(row)

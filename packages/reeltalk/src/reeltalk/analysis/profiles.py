@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from reeltalk.analysis.estimates import FEW, Estimate
+from reeltalk.analysis.estimates import FEW_TURNS, Estimate
 from reeltalk.analysis.turn_scores import Flags, Floats, TaggedTurns
 from reeltalk.metrics.correlation import correlation
 from reeltalk.metrics.profile import RARE_PERCENT, TAGS
@@ -48,7 +48,7 @@ class ModelProfile:
     """Mean credit by tag."""
     overall: Estimate | None
     """Mean credit of all its tagged turns."""
-    asked: int
+    tagged_turns: int
     """Number of tagged turns that it was asked."""
     rank_correlation: float | None
     """Spearman's rho between frequency of tags and achievement at them."""
@@ -185,12 +185,14 @@ def _profile(turns: TaggedTurns, often: Mapping[str, Frequency], model: int) -> 
         overall=None
         if turns.withheld(model, turns.tagged)
         else _weighted_mean(turns, credit, np.ones_like(credit), kept),
-        asked=int((turns.tagged & turns.asked[:, model]).sum()),
+        tagged_turns=int((turns.tagged & turns.was_asked[:, model]).sum()),
         rank_correlation=correlation("spearman", np.array([a for a, _ in pairs]), np.array([b for _, b in pairs]))[0],
         labels=labels,
-        strengths=tuple(sorted((d for d in deviations if d.low > 0 and d.n >= FEW), key=lambda d: (-d.value, d.label))),
+        strengths=tuple(
+            sorted((d for d in deviations if d.low > 0 and d.n >= FEW_TURNS), key=lambda d: (-d.value, d.label))
+        ),
         weaknesses=tuple(
-            sorted((d for d in deviations if d.high < 0 and d.n >= FEW), key=lambda d: (d.value, d.label))
+            sorted((d for d in deviations if d.high < 0 and d.n >= FEW_TURNS), key=lambda d: (d.value, d.label))
         ),
     )
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.analysis.columns import TEXT, info_of
+from reeltalk.analysis.columns import metric_info
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
-from reeltalk.analysis.style import STYLE, style_of
+from reeltalk.analysis.style import STYLE_TRAITS, style_of
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.judge.protocol import find_protocol
 from reeltalk.metrics.info import MeanOf
-from reeltalk.metrics.scoring import METRICS, MetricResult, score_texts
+from reeltalk.metrics.scoring import METRICS, TEXT_METRICS, MetricResult, score_texts
 from reeltalk.metrics.tokenise import Language, languages_by_item
 from reeltalk.store.runs import Run
 from reeltalk.store.score_frame import SCORE
@@ -33,12 +33,12 @@ Bools = NDArray[np.bool_]
 KIND: Final = "kind"
 TURN: Final = "turn"
 TASK: Final = "task"
-PLACE: Final = ("video_id", "unit", "unit_id", "turn_index", "task", "labels")
+PLACE_COLUMNS: Final = ("video_id", "unit", "unit_id", "turn_index", "task", "labels")
 """Columns that say where a turn belongs."""
-UNIT: Final = ("unit", "unit_id")
-KEPT_SHEETS: Final = 4
+UNIT_COLUMNS: Final = ("unit", "unit_id")
+CACHED_MATRICES: Final = 4
 """Matrices that are kept, since pairs of models are compared metric by metric."""
-SAME: Final = 1e-9
+MEAN_TOLERANCE: Final = 1e-9
 """Maximum relative difference between a mean and an equal number of the leaderboard."""
 
 
@@ -50,7 +50,7 @@ class ScoreMatrix:
     values: Floats
     """(N, M); NaN where there is no score."""
     places: "pl.DataFrame"
-    """(N,) with the columns of `PLACE`, as far as an item has them."""
+    """(N,) with the columns of `PLACE_COLUMNS`, as far as an item has them."""
     mean_of: MeanOf
     """How values are averaged."""
     is_mean: bool
@@ -149,7 +149,7 @@ class Turns:
             own = first.drop("row", "model", "column", cs.starts_with(SCORE))
             floor = floor.drop("row", "model").join(own, on=["run", "item_id"], maintain_order="left")
             answers = pl.concat([answers, floor.drop_nulls("video_id")], how="diagonal")
-        items = answers.unique("item_id", keep="first", maintain_order=True).select("item_id", *PLACE)
+        items = answers.unique("item_id", keep="first", maintain_order=True).select("item_id", *PLACE_COLUMNS)
         number = items.select("item_id", number=pl.int_range(pl.len()))
         self._answers = answers.join(number, on="item_id", how="left", maintain_order="left")
         self._rows = self._answers["number"].to_numpy().astype(np.intp)
@@ -159,20 +159,20 @@ class Turns:
         self.asked = np.zeros((len(items), len(board.models)), np.uint64)
         """(N, M) hash of the wording that each model was asked; 0 if it was not asked."""
         self.asked[self._rows, self._columns] = self._answers["wording"].to_numpy()
-        self.sheet = lru_cache(maxsize=KEPT_SHEETS)(self._make_sheet)
+        self.sheet = lru_cache(maxsize=CACHED_MATRICES)(self._make_sheet)
         """Returns a metric's values; None if the runs have no values of single items."""
         self._styles: dict[int, Floats] = {}
         self._corpora: dict[str, list[tuple[Ints, dict[str, MetricResult]] | None]] = {}
 
-    def asked_alike(self, sheet: ScoreMatrix, first: int, second: int) -> Bools:
+    def same_wording(self, sheet: ScoreMatrix, first: int, second: int) -> Bools:
         """(N,) true for items that both models were asked in the same words."""
         alike: Bools = (self.asked[:, first] == self.asked[:, second]) & (self.asked[:, first] > 0)
         if sheet.item == TURN:
             return alike
         # A unit is judged as a whole: if one turn differs, or only one model has it, the units are not the same.
         anywhere = (self.asked[:, first] > 0) | (self.asked[:, second] > 0)
-        spoiled = set(self.places.filter(anywhere & ~alike).select(UNIT).iter_rows())
-        return np.array([unit not in spoiled for unit in sheet.places.select(UNIT).iter_rows()], bool)
+        spoiled = set(self.places.filter(anywhere & ~alike).select(UNIT_COLUMNS).iter_rows())
+        return np.array([unit not in spoiled for unit in sheet.places.select(UNIT_COLUMNS).iter_rows()], bool)
 
     def groups(self, sheet: ScoreMatrix, by: str) -> dict[str, Bools]:
         """The items of each group; an item may belong to several.
@@ -191,8 +191,8 @@ class Turns:
             raise SettingError(f"--by {by}: no turn has it; these turns can be grouped by {', '.join(self.kinds())}")
         if sheet.item != TURN:
             # A unit belongs to the groups of its turns.
-            units = sheet.places.select(*UNIT, number=pl.int_range(pl.len()))
-            turns = turns.drop("number").unique(maintain_order=True).join(units, on=UNIT, maintain_order="left")
+            units = sheet.places.select(*UNIT_COLUMNS, number=pl.int_range(pl.len()))
+            turns = turns.drop("number").unique(maintain_order=True).join(units, on=UNIT_COLUMNS, maintain_order="left")
         found = {}
         for (group,), rows in turns.group_by("group", maintain_order=True):
             found[str(group)] = np.zeros(len(sheet.places), bool)
@@ -215,7 +215,7 @@ class Turns:
                 .filter((vocabulary == by) | (vocabulary.str.split(".").list.last() == by))
                 .with_columns(group=pl.col("labels").cast(pl.String).str.splitn("=", 2).struct.field("field_1"))
             )
-        return found.drop_nulls("group").select("number", *UNIT, "group")
+        return found.drop_nulls("group").select("number", *UNIT_COLUMNS, "group")
 
     def kinds(self) -> list[str]:
         """Names by which turns can be grouped."""
@@ -230,7 +230,7 @@ class Turns:
         if column not in self._styles:
             import polars as pl
 
-            found = np.full((len(self.places), len(STYLE)), np.nan)
+            found = np.full((len(self.places), len(STYLE_TRAITS)), np.nan)
             for number, (run, columns) in enumerate(self.board.runs):
                 if column in columns.values() and column not in self.sampled:
                     own = self._answers.filter(pl.col("column") == column, pl.col("run") == number)
@@ -289,7 +289,7 @@ class Turns:
         return values if np.isfinite(values).any() else None
 
     def _make_sheet(self, metric: str) -> ScoreMatrix | None:
-        info = info_of(metric)
+        info = metric_info(metric)
         mean_of: MeanOf = "items" if info is None else info.mean_of
         values = self._values(metric)
         if values is not None:
@@ -308,7 +308,7 @@ class Turns:
         item = pl.concat_str(pl.col("unit").cast(pl.String), pl.lit(":"), pl.col("unit_id").cast(pl.String))
         value = pl.col(SCORE + measure) if SCORE + measure in floor.columns else pl.lit(None, pl.Float64)
         found = units.with_columns(item_id=item).join(floor, on="item_id", maintain_order="left")
-        return found.select(*UNIT, "column", value=value).drop_nulls("value")
+        return found.select(*UNIT_COLUMNS, "column", value=value).drop_nulls("value")
 
     def _comes_out(self, sheet: ScoreMatrix) -> bool:
         """True if every model's number is the mean of its values. A run of another program may state another one."""
@@ -328,9 +328,9 @@ class Turns:
         import polars as pl
 
         family, *rest = metric.split(".")
-        if metric in TEXT or not rest:
+        if metric in TEXT_METRICS or not rest:
             return None
-        protocol, info = find_protocol(family), info_of(metric)
+        protocol, info = find_protocol(family), metric_info(metric)
         criterion = protocol.main.name if protocol is not None and mean_of == "kinds" else ".".join(rest)
         found = self.board.judgings.filter(
             (pl.col("protocol") == family)
@@ -345,13 +345,15 @@ class Turns:
         scale = 1.0
         if described is not None and info is not None and info.width is not None:
             scale = info.width / (described.high - described.low)
-        units = found.group_by(UNIT, maintain_order=True).agg(pl.col("video_id").last())
+        units = found.group_by(UNIT_COLUMNS, maintain_order=True).agg(pl.col("video_id").last())
         units = units.with_columns(number=pl.int_range(pl.len()))
-        means = found.group_by(*UNIT, "column", maintain_order=True).agg(pl.col("value").mean())
+        means = found.group_by(*UNIT_COLUMNS, "column", maintain_order=True).agg(pl.col("value").mean())
         means = pl.concat([means, self._floor_of_units(f"{family}.{criterion}", units)], how="vertical_relaxed")
-        means = means.join(units, on=UNIT, maintain_order="left")
-        tasks = self.places.group_by(UNIT, maintain_order=True).agg(pl.col("task").last())
-        places = units.join(tasks, on=UNIT, how="left", maintain_order="left").with_columns(turn_index=pl.lit(0))
+        means = means.join(units, on=UNIT_COLUMNS, maintain_order="left")
+        tasks = self.places.group_by(UNIT_COLUMNS, maintain_order=True).agg(pl.col("task").last())
+        places = units.join(tasks, on=UNIT_COLUMNS, how="left", maintain_order="left").with_columns(
+            turn_index=pl.lit(0)
+        )
         values = np.full((len(units), len(self.board.models)), np.nan)
         values[means["number"].to_numpy(), means["column"].to_numpy()] = scale * means["value"].to_numpy()
         item = " or ".join(sorted(places["unit"].unique()))
@@ -375,7 +377,7 @@ def score_column(board: Leaderboard, name: str) -> int:
 
 
 def _same(value: float, number: float) -> bool:
-    return abs(value - number) <= SAME * max(1.0, abs(number))
+    return abs(value - number) <= MEAN_TOLERANCE * max(1.0, abs(number))
 
 
 def _language(run: Run) -> Language:

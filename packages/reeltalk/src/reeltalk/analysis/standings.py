@@ -11,14 +11,14 @@ from itertools import combinations
 from typing import Final
 
 from reeltalk.analysis.columns import (
-    SEES_NO_VIDEO,
+    BLIND_BASELINES,
     Role,
     direction_of,
     items_of,
     metric_kind,
     metric_title,
     n_items,
-    share_of,
+    share_of_scale,
 )
 from reeltalk.analysis.comparison import CompareSettings, Comparison, Comparisons, compare_models
 from reeltalk.analysis.difference_words import list_names
@@ -37,13 +37,13 @@ ROLES: Final[dict[Role, str]] = {
     "reference": "Oracle and references",
 }
 """Titles of the roles, in the order of the standings."""
-NO_TYPES: Final = frozenset({"turn", "turns", "video_length", "asked_at", "kind", "judge"})
+OTHER_GROUPS: Final = frozenset({"turn", "turns", "video_length", "asked_at", "kind", "judge"})
 """Groups of a run that are not types of questions."""
 TYPES_OF_QUESTIONS: Final = ("question_type", "task", "skill", "kind", "form")
 """Groups of a profile, the first that a run has."""
 LEAST_TURNS: Final = 10
 """A type of question with fewer scored turns is not named as one of the worst."""
-WORST: Final = 3
+MOST_WEAK_TYPES: Final = 3
 LEAST_COVERED: Final = 0.9
 """Least share of due turns to which a rule must apply before it ranks models."""
 
@@ -158,7 +158,7 @@ class WeakType:
         row = self.row
         value = row.value or 0.0
         if self.few and is_right_or_wrong(row.metric):
-            return f"{round((share_of(row.metric, value) or 0.0) * row.n):,} of {row.n:,} right"
+            return f"{round((share_of_scale(row.metric, value) or 0.0) * row.n):,} of {row.n:,} right"
         interval = "" if self.few else format_range(row.low, row.high, row.metric) or "no interval"
         return f"{format_quoted(value, row.metric)} {interval}".rstrip() + f", n = {row.n:,}{n_items(row.metric)}"
 
@@ -242,7 +242,6 @@ def find_standings(board: Leaderboard, metric: str | None = None, *, compared: C
     """The standings of a leaderboard.
 
     Args:
-        board: The leaderboard.
         metric: The metric; `headline_metric` chooses it by default.
         compared: Comparisons of all pairs of the leaderboard in its headlines and text metrics, if they are known.
 
@@ -283,7 +282,7 @@ def find_standings(board: Leaderboard, metric: str | None = None, *, compared: C
     return Standings(board, headline, tuple(rows), verdict, videos, tuple(_warnings(board, headline, known)), undecided)
 
 
-def worst_types(board: Leaderboard, index: int, metric: str, most: int = WORST) -> list[WeakType]:
+def worst_types(board: Leaderboard, index: int, metric: str, most: int = MOST_WEAK_TYPES) -> list[WeakType]:
     """The types of questions on which a model has the lowest values, the lowest first.
 
     Types with fewer than ten scored turns or fewer than four videos are named only if there is no other. Types in which
@@ -295,7 +294,7 @@ def worst_types(board: Leaderboard, index: int, metric: str, most: int = WORST) 
     model = board.models[index]
     kinds: dict[str, list[GroupRow]] = {}
     for row in model.run.groups():
-        if (row.model, row.metric) == (model.info.model, metric) and row.by not in NO_TYPES:
+        if (row.model, row.metric) == (model.info.model, metric) and row.by not in OTHER_GROUPS:
             kinds.setdefault(row.by, []).append(row)
     found = {
         (row.value, row.n): WeakType(*_type_names(row), row)
@@ -303,7 +302,7 @@ def worst_types(board: Leaderboard, index: int, metric: str, most: int = WORST) 
         for _, rows in sorted(kinds.items(), key=lambda kind: kind[0] != "form")
         if len(rows) > 1
         for row in rows
-        if row.value is not None and share_of(metric, row.value) != 1
+        if row.value is not None and share_of_scale(metric, row.value) != 1
     }
     enough = [weak for weak in found.values() if not weak.few]
     return sorted(enough or found.values(), key=lambda weak: weak.row.value or 0.0)[:most]
@@ -408,15 +407,12 @@ class _Pairs:
         return 1 + better, (1 + better, len(ranked) - worse)
 
     def above_the_blind(self, index: int) -> Margin | None:
-        """The smallest lead over the baselines that do not see the video; if some are not shown, the smallest of these.
-
-        So it is shown only if the model is shown to be above all of them.
-        """
+        """The smallest lead over the baselines that do not see the video, or over those not shown to be below."""
         model = self.board.models[index]
         cell = model.cells[self.metric]
-        if model.info.source in SEES_NO_VIDEO or model.role == "reference" or cell is None or cell.row.value is None:
+        if model.info.source in BLIND_BASELINES or model.role == "reference" or cell is None or cell.row.value is None:
             return None
-        blind = [place for place, model in enumerate(self.board.models) if model.info.source in SEES_NO_VIDEO]
+        blind = [place for place, model in enumerate(self.board.models) if model.info.source in BLIND_BASELINES]
         margins = [margin for place in blind if (margin := self.margin(index, place)) is not None]
         compared = [(margin.difference, margin) for margin in margins if margin.difference is not None]
         if not compared:

@@ -19,14 +19,14 @@ from reeltalk.schema.model_texts import plain_answer, plain_reply, without_thoug
 
 Floats = NDArray[np.float64]
 
-STYLE: Final = ("length", "markup", "words around the answer")
+STYLE_TRAITS: Final = ("length", "markup", "words around the answer")
 """What is compared: logarithm of the characters, and whether there is markup, and a lead-in or an offer."""
 LEAST_PER_TRAIT: Final = 10
 """Turns that a regression needs for each of its numbers."""
 
 
 def style_of(text: str) -> tuple[float, float, float]:
-    """The style of an answer, in the order of `STYLE`."""
+    """The style of an answer, in the order of `STYLE_TRAITS`."""
     said, reply = without_thoughts(text), plain_reply(text)
     return math.log1p(len(said)), float(said.strip() != reply), float(plain_answer(text) != reply)
 

@@ -12,7 +12,7 @@ from reeltalk.analysis.columns import n_items
 from reeltalk.analysis.values import format_range, format_signed, format_value, metric_unit
 from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, few_videos_warning
 from reeltalk.store.text_tables import (
-    BREAK,
+    ZWSP,
     beyond_pdflatex,
     breakable,
     escape_latex,
@@ -163,9 +163,9 @@ PAGE_PT: Final = 397.0
 """Width of the text of the narrowest papers, those of NeurIPS."""
 LONG_PT: Final = 52.0
 """Least width of a column of long texts, whose lines are broken."""
-MANY: Final = 10
+MANY_ROWS: Final = 10
 """A table of pairs with more rows is set over both columns."""
-HEAD: Final = 10
+HEADING_CHARS: Final = 10
 """Most characters in a line of a column's name."""
 
 _Intervals = Literal["beside", "below", "alone"]
@@ -243,13 +243,13 @@ class _Layout:
 
 
 def _lines(name: str) -> list[str]:
-    """A column's name on lines of at most `HEAD` characters, as far as it can be broken."""
+    """A column's name on lines of at most `HEADING_CHARS` characters, as far as it can be broken."""
     lines = [""]
-    for piece in re.split(f"(?<=[ {BREAK}-])", breakable(name)):
-        if len(lines[-1] + piece.rstrip()) > HEAD:
+    for piece in re.split(f"(?<=[ {ZWSP}-])", breakable(name)):
+        if len(lines[-1] + piece.rstrip()) > HEADING_CHARS:
             lines.append("")
         lines[-1] += piece
-    return [line.replace(BREAK, "").strip() for line in lines if line] or [""]
+    return [line.replace(ZWSP, "").strip() for line in lines if line] or [""]
 
 
 def _width_pt(text: str) -> float:
@@ -307,7 +307,7 @@ def _latex(table: TableFile) -> str:
     tried = sorted(tried, key=lambda pair: pair[0]) + [(limit, INTERVALS[2]) for limit in (COLUMN_PT, PAGE_PT)]
     found = [(limit, _Layout(*way, kind)) for limit, kind in tried for way in ways]
     # In a column, many rows with two broken names each are longer than a page.
-    found = [pair for pair in found if pair[0] > COLUMN_PT or len(rows) <= MANY or pair[1].kinds().count("X") < 2]
+    found = [pair for pair in found if pair[0] > COLUMN_PT or len(rows) <= MANY_ROWS or pair[1].kinds().count("X") < 2]
     limit, layout = next((pair for pair in found if pair[1].width_pt() <= pair[0]), (0.0, found[-1][1]))
     notes = [*_notes(table, layout.intervals != "alone"), *([f"{n[1:-1]}."] if n else [])]
     notes += ["The other rows are in the CSV file."] if len(table.rows) < everything else []
@@ -341,7 +341,7 @@ def _signature(signatures: Sequence[str]) -> str:
     shared = [part for part in counts if counts[part] > len(parts) / 2 and names[part.partition(":")[0]] == 1]
     differing = sorted({name for part in counts if part not in shared for name in [part.partition(":")[0]]})
     told = f" ({', '.join(differing)}: by row, in the CSV file)" if differing else ""
-    return f"Signature: {f'|{BREAK}'.join(shared)}{told}." if signatures else ""
+    return f"Signature: {f'|{ZWSP}'.join(shared)}{told}." if signatures else ""
 
 
 def _markdown(table: TableFile) -> str:

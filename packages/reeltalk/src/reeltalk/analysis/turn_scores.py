@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.analysis.columns import metric_kind, share_of
-from reeltalk.analysis.dialogues import DUE, KEPT, RunDialogues
+from reeltalk.analysis.columns import metric_kind, share_of_scale
+from reeltalk.analysis.dialogues import CACHED_VALUES, DUE_STATES, RunDialogues
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.errors import SettingError
 from reeltalk.judge.protocol import credit_measures
@@ -36,7 +36,7 @@ def credit_metric(metrics: Iterable[str]) -> str | None:
         The most exact measure of correctness, else any other judged one; None if none has a scale. Overlap of words
         does not say whether an answer is right.
     """
-    there = [metric for metric in metrics if share_of(metric, 0.0) is not None and metric_kind(metric) != "text"]
+    there = [metric for metric in metrics if share_of_scale(metric, 0.0) is not None and metric_kind(metric) != "text"]
     judged = [metric for metric in there if metric_kind(metric) == "headline"]
     wanted = [*(metric for metric in credit_measures() if metric in there), *judged, *there]
     return next(iter(wanted), None)
@@ -83,7 +83,7 @@ class TaggedTurns:
     """(N, M) 0 to 1; NaN if a model has no score."""
     tag_credit: Mapping[str, Floats]
     """(N, M) credit at one tag, if a rubric gives it; else NaN. Most tags have no entry."""
-    asked: Flags
+    was_asked: Flags
     """(N, M) whether the model was asked."""
     measures: tuple[str | None, ...]
     """(M,) measure of how right each model's answers are; None if there is none."""
@@ -131,7 +131,6 @@ def tagged_turns(
 
     Args:
         board: The models.
-        dialogues: Their dialogues.
         benchmark: The benchmark of the runs, if given; its labels complete those of the runs.
         credit: A measure to use instead.
 
@@ -147,13 +146,13 @@ def tagged_turns(
     shares, unscored, asked = np.full(shape, np.nan), np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
     at_tags: dict[str, Floats] = {}
     places = dialogues.answers["turn"].to_numpy(), dialogues.answers["column"].to_numpy()
-    asked[places] = dialogues.answers["state"].is_in(DUE).to_numpy()
+    asked[places] = dialogues.answers["state"].is_in(DUE_STATES).to_numpy()
     for measure in dict.fromkeys(measure for measure in measures if measure is not None):
         own = np.array([measure == other for other in measures])[places[1]]
         rows = places[0][own], places[1][own]
         unscored[rows] = dialogues.lacking(measure).to_numpy()[own]
         shares[rows] = [
-            nan if value is None or (share := share_of(measure, value)) is None else share
+            nan if value is None or (share := share_of_scale(measure, value)) is None else share
             for value in dialogues.answers[SCORE + measure].to_numpy()[own].tolist()
         ]
         for tag in TAGS:
@@ -168,7 +167,7 @@ def tagged_turns(
         groups=groups,
         credit=shares,
         tag_credit={tag: at_tags[tag] for tag in at_tags if np.isfinite(at_tags[tag]).any()},
-        asked=asked,
+        was_asked=asked,
         measures=measures,
         unscored=unscored,
         from_benchmark=from_benchmark,
@@ -178,10 +177,7 @@ def tagged_turns(
 
 
 def _labels(turns: "pl.DataFrame", benchmark: Benchmark | None) -> "tuple[pl.DataFrame, int]":
-    """A row for each label of each turn: `turn`, `vocabulary` and `label`; and how many tags are the benchmark's.
-
-    A turn has a vocabulary from the run if it is there, and else from the benchmark. Its task is a label too.
-    """
+    """A row for each label of each turn: `turn`, `vocabulary` and `label`; and how many tags are the benchmark's."""
     import polars as pl
 
     vocabulary = pl.col("vocabulary")
@@ -262,7 +258,7 @@ def benchmark_labels(benchmark: Benchmark, unit_ids: Iterable[str]) -> Iterator[
     units = (NamedRows(benchmark.table(CHAINS)), NamedRows(benchmark.table(DIALOGUES)))
     paths, links = NamedRows(benchmark.table(PATHS)), rows_by(benchmark.table(LINKAGES), "target.unit_id")
 
-    @lru_cache(maxsize=KEPT)
+    @lru_cache(maxsize=CACHED_VALUES)
     def asked(unit_id: str) -> dict[int, Labels]:
         return {index: turn.labels for table in units if (unit := table.get(unit_id)) is not None
                 for index, turn in enumerate(unit.turns)}  # fmt: skip
@@ -289,7 +285,7 @@ def _measures(board: Leaderboard, scored: Sequence[Collection[str]], chosen: str
     own = [[metric for metric in board.metrics if metric in known] for known in scored]
     if chosen is not None:
         has = [metric for metric in board.metrics if any(metric in metrics for metrics in own)]
-        scaled = [m for m in has if share_of(m, 0.0) is not None and metric_kind(m) in ("headline", "text")]
+        scaled = [m for m in has if share_of_scale(m, 0.0) is not None and metric_kind(m) in ("headline", "text")]
         if chosen not in scaled:
             raise SettingError(
                 f"no answer of these runs has a score by {chosen!r} with a scale; "

@@ -4,20 +4,20 @@ A metric that is a share, from 0 to 1 or from 0 to 100, is written in percent wi
 its own scale and names it. Files for machines do not use this module: they have full numbers.
 """
 
-from reeltalk.analysis.columns import info_of, metric_title
+from reeltalk.analysis.columns import metric_info, metric_title
 from reeltalk.metrics.info import digits
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
 
 
 def display_factor(metric: str | None) -> float:
     """The factor between a metric's values in files and the values that people read: 100 for shares from 0 to 1."""
-    info = None if metric is None else info_of(metric)
+    info = None if metric is None else metric_info(metric)
     return 1.0 if info is None or info.percent is None else info.percent
 
 
 def metric_unit(metric: str) -> str:
     """The unit of a metric's values as people read them: `%`, `s`, a scale such as `1–3`, or nothing."""
-    info = info_of(metric)
+    info = metric_info(metric)
     if info is None:
         return ""
     return "%" if info.percent is not None else info.unit or info.scale
@@ -46,7 +46,7 @@ def format_signed(metric: str | None, value: float) -> str:
 
 def format_quoted(value: float, metric: str) -> str:
     """A value with its unit, as a sentence quotes it: `65.3 %`, `1.20 s`, `2.31 on a scale of 1–3`."""
-    info, written = info_of(metric), format_value(value, metric)
+    info, written = metric_info(metric), format_value(value, metric)
     if info is None:
         return written
     if info.percent is not None or info.unit:
@@ -57,7 +57,7 @@ def format_quoted(value: float, metric: str) -> str:
 def format_points(value: float, metric: str) -> str:
     """The size of a difference with its unit and without a sign, as `36.0 points`."""
     written = format_signed(metric, abs(value))[1:]
-    info = info_of(metric)
+    info = metric_info(metric)
     if info is not None and info.percent is not None:
         return f"{written} points"
     return f"{written} on a scale of {info.scale}" if info is not None and info.scale else written
@@ -90,5 +90,5 @@ def few_mark(videos: int | None) -> str:
 
 
 def _digits(metric: str | None, value: float) -> int:
-    info = None if metric is None else info_of(metric)
+    info = None if metric is None else metric_info(metric)
     return digits(value) if info is None else info.digits(value)

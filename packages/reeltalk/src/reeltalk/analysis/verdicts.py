@@ -12,7 +12,7 @@ from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.rows import Rows
 from reeltalk.store.runs import Run
 
-NOBODY: Final = "none"
+NO_MODEL: Final = "none"
 """Name of the judge if no model judges."""
 REASONS_SHOWN: Final = 20
 REASON_CHARACTERS: Final = 300
@@ -26,7 +26,7 @@ class GivenScore(NamedTuple):
 
     value: float | None
     state: ScoreState
-    said: str | None
+    explanation: str | None
     """The judge's explanation, or why there is no value."""
 
 
@@ -77,22 +77,24 @@ class ShownVerdict:
         """
         if len(self.scores) == 1 and len(self.scores[0].given) == 1 and not self.scores[0].official:
             only = self.scores[0].given[0]
-            return [("", only.said, only.state is ScoreState.UNSCORED)] if only.said else []
+            return [("", only.explanation, only.state is ScoreState.UNSCORED)] if only.explanation else []
         said: dict[tuple[str, bool], list[str]] = {}
         several = len(self.scores) > 1
         for score in self.scores:
             for number, given in enumerate(score.given, start=1):
-                if given.said:
+                if given.explanation:
                     words = [score.title] if several else []
                     words += [f"judging {number}"] if len(score.given) > 1 else []
                     missing = given.state is ScoreState.UNSCORED
-                    said.setdefault((given.said, missing), []).append(" ".join(words))
+                    said.setdefault((given.explanation, missing), []).append(" ".join(words))
         total = sum(len(score.given) for score in self.scores)
         found = [
             ("" if len(of) == total else ", ".join(dict.fromkeys(filter(None, of))), text, missing)
             for (text, missing), of in said.items()
         ]
-        official = dict.fromkeys(given.said for score in self.scores for given in score.official if given.said)
+        official = dict.fromkeys(
+            given.explanation for score in self.scores for given in score.official if given.explanation
+        )
         return found + [("official script", text, True) for text in official if (text, True) not in said]
 
 
@@ -160,7 +162,7 @@ class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
             criteria.setdefault(name, ([], []))[COMPAT in official].append(given)
         return ShownVerdict(
             protocol,
-            None if rows[0]["judge"] == NOBODY else rows[0]["judge"],
+            None if rows[0]["judge"] == NO_MODEL else rows[0]["judge"],
             tuple(
                 [
                     ShownScore(self._title(protocol, name), tuple(given), tuple(compat), name)

@@ -49,7 +49,6 @@ class Answerer(Protocol):
         """Answer a question; with options, by one of them. None if the baseline has no answer.
 
         Args:
-            question: The question.
             history: Earlier questions and answers.
             options: Options of a multiple-choice question.
             without: The video that the question is about; nothing that was learned from it is used.
@@ -65,9 +64,9 @@ def as_option(answer: str, options: Sequence[str] | None) -> str | None:
     return None if index is None else options[index]
 
 
-OF_THE_DIALOGUE: Final = ("history", "asked_at_s")
+DIALOGUE_FIELDS: Final = ("history", "asked_at_s")
 """Fields of a `KnownTurn` for a baseline that knows the dialogue and does not look at the video."""
-OF_THE_VIDEO: Final = (*OF_THE_DIALOGUE, "evidence", "about")
+VIDEO_FIELDS: Final = (*DIALOGUE_FIELDS, "evidence", "about")
 """Fields for a baseline that also looks at the video."""
 
 

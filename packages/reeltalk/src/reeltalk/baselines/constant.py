@@ -8,7 +8,7 @@ from typing import Final
 
 from reeltalk.baselines.answerer import DialogueHistory, KnownAnswer, as_option
 from reeltalk.baselines.nearest import fingerprint
-from reeltalk.metrics.agree import essence, is_yes_no
+from reeltalk.metrics.agree import added_words, is_yes_no
 
 FORM_WORDS: Final = frozenset(
     """who whom whose which what where when why how many much often long is are was were do does did has have had can
@@ -16,9 +16,9 @@ FORM_WORDS: Final = frozenset(
     colour color room end beginning start total number while posture kind seconds video people""".split()
 )
 """Words that make the form of a question; all other words are its topic."""
-KEPT_VIDEOS: Final = 256
+CACHED_VIDEOS: Final = 256
 """Videos whose own answers are kept after they were counted, more than are played at a time."""
-ANY: Final = "any"
+ANY_FORM: Final = "any"
 """The key for all questions; no form or head has this name."""
 _HAN_FORM: Final = re.compile("什么时候|为什么|什么|哪里|哪个|多少|几次|几个|怎么|是否|有没有|是不是|谁|吗|还是")
 _HEAD: Final = re.compile(
@@ -57,7 +57,7 @@ def question_head(question: str) -> str:
 
 
 def _forms(question: str) -> tuple[str, str, str]:
-    return question_form(question), question_head(question), ANY
+    return question_form(question), question_head(question), ANY_FORM
 
 
 class ConstantAnswerer:
@@ -77,7 +77,7 @@ class ConstantAnswerer:
         # The answers of a video are counted again when it is asked about. They lie together, or nearly.
         self._places: dict[str, list[range]] = defaultdict(list)
         for place, pair in enumerate(pairs):
-            said = essence(pair.answer, pair.question)
+            said = added_words(pair.answer, pair.question)
             self._words.setdefault(said, pair.answer)
             for form in _forms(pair.question):
                 self._counts[form][said] += 1
@@ -86,13 +86,13 @@ class ConstantAnswerer:
                 own[-1] = range(own[-1].start, place + 1)
             else:
                 own.append(range(place, place + 1))
-        self._own = lru_cache(KEPT_VIDEOS)(self._count_own)
+        self._own = lru_cache(CACHED_VIDEOS)(self._count_own)
 
     def _count_own(self, video_id: str) -> dict[str, Counter[tuple[str, ...]]]:
         found: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
         for pair in (self._pairs[place] for places in self._places.get(video_id, ()) for place in places):
             for form in _forms(pair.question):
-                found[form][essence(pair.answer, pair.question)] += 1
+                found[form][added_words(pair.answer, pair.question)] += 1
         return found
 
     @property

@@ -11,7 +11,7 @@ from reeltalk.baselines.answerer import DialogueHistory, as_option
 from reeltalk.baselines.constant import question_head
 from reeltalk.language.grammar import without_opening
 from reeltalk.language.rules import read_rules
-from reeltalk.metrics.agree import KEPT_TEXTS, content_words, is_negated, is_yes_no, polarity, stem, words_of
+from reeltalk.metrics.agree import CACHED_TEXTS, content_words, is_negated, is_yes_no, polarity, stem, words_of
 
 RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
 
@@ -19,7 +19,7 @@ LEAST_COVERAGE: Final = 0.6
 """Weighted share of the question's words that an earlier turn must have for its answer to be tried."""
 STATED_COVERAGE: Final = 0.85
 """The same if a statement is to answer yes or no: it must contain all informative words of the question."""
-SLIGHT: Final = 0.2
+SLIGHT_WEIGHT: Final = 0.2
 """Weight of a word that says little; other words have weight 1 or more."""
 ORDER_WORDS: Final = RULE_FILE.words["order_words"]
 RULES: Final = "v2"
@@ -49,7 +49,7 @@ class StatedAnswer:
     """Index of the earlier turn, from 0."""
     coverage: float
     """Weighted share of the question's words that the earlier turn has."""
-    asked_before: bool
+    repeats_question: bool
     """True if the earlier turn asked a similar question; False if a sentence only states the answer."""
 
 
@@ -104,7 +104,6 @@ class HistoryAnswerer:
         """Answers that the dialogue gives, the best match first.
 
         Args:
-            question: The question.
             history: Earlier questions and answers.
         """
         question, history = _plain(question), tuple((_plain(earlier), answer) for earlier, answer in history)
@@ -156,7 +155,7 @@ class HistoryAnswerer:
             if decides and not is_yes_no(earlier) and self._coverage(asked, meant, context, verbs=True) >= self._stated:
                 # What an earlier question takes for granted.
                 found.append(StatedAnswer("Yes.", turn, 1.0, False))
-        return sorted(found, key=lambda one: (-round(one.coverage, 6), not one.asked_before, -one.turn))
+        return sorted(found, key=lambda one: (-round(one.coverage, 6), not one.repeats_question, -one.turn))
 
     def _coverage(
         self, asked: Sequence[str], meant: frozenset[str], words: frozenset[str], *, verbs: bool = False
@@ -167,15 +166,15 @@ class HistoryAnswerer:
         if meant:
             # The heaviest common word of both turns is taken as the meaning of the pronoun.
             named = max((self._tells(word, verbs) for word in sorted(meant & words)), default=0.0)
-            if named <= SLIGHT:
+            if named <= SLIGHT_WEIGHT:
                 return 0.0
             total, common = total + named, common + named
         return common / total if total else 0.0
 
     def _tells(self, word: str, verbs: bool) -> float:
         if word in _LIGHT and word not in _ASIDE:
-            return 1.0 if verbs else SLIGHT
-        return SLIGHT if word in _ASIDE else self._weight(word)
+            return 1.0 if verbs else SLIGHT_WEIGHT
+        return SLIGHT_WEIGHT if word in _ASIDE else self._weight(word)
 
 
 def _is_general(asked: Sequence[str], words: frozenset[str], counted: frozenset[str]) -> bool:
@@ -221,7 +220,7 @@ def _contexts(history: DialogueHistory) -> list[frozenset[str]]:
     return contexts
 
 
-@lru_cache(maxsize=KEPT_TEXTS)
+@lru_cache(maxsize=CACHED_TEXTS)
 def _plain(question: str) -> str:
     """A question without its opening, and without the clothes by which it tells whom it means."""
     return _DESCRIBED.sub(r"\1", without_opening(question))
@@ -241,7 +240,7 @@ def _topic(question: str) -> tuple[str, ...]:
     return tuple(word for word in told if word not in alternatives) or told
 
 
-@lru_cache(maxsize=KEPT_TEXTS)
+@lru_cache(maxsize=CACHED_TEXTS)
 def _told(text: str) -> tuple[str, ...]:
     """Topic words of a text: content words and words of order, with synonyms as one word."""
     order = [word for word in words_of(text) if word in ORDER_WORDS]

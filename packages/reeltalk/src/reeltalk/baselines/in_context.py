@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import OF_THE_DIALOGUE, DialogueHistory, KnownTurn, as_option, training_hash
+from reeltalk.baselines.answerer import DIALOGUE_FIELDS, DialogueHistory, KnownTurn, as_option, training_hash
 from reeltalk.baselines.constant import question_form
 from reeltalk.baselines.history import HistoryAnswerer, referent_words
 from reeltalk.baselines.nearest import QuestionIndex
@@ -25,18 +25,18 @@ from reeltalk.baselines.ranking import (
     drawn_questions,
     drawn_signature,
 )
-from reeltalk.metrics.agree import agrees, content_words, essence
+from reeltalk.metrics.agree import added_words, agrees, content_words
 
-LIKE: Final = 150
+SIMILAR_QUESTIONS: Final = 150
 """Similar questions whose answers are candidates."""
-MOST: Final = 40
+MOST_CANDIDATES: Final = 40
 """Most candidates."""
 SHARPNESS: Final = 12.0
 """How fast the vote of a known question falls with its similarity."""
 LITTLE: Final = 1e-4
 PENALTY: Final = 10.0
 FEATURES: Final = 7
-RARE: Final = 3
+RARE_COUNT: Final = 3
 """A word that occurs in fewer answers says nothing about the words that occur with it."""
 _Essence = tuple[str, ...]
 
@@ -75,7 +75,7 @@ class InContextAnswerer:
         self._context = QuestionIndex(
             [KnownTurn(text, turn.answer, turn.video_id) for text, turn in zip(in_context, self.turns, strict=True)]
         )
-        self._essences = [essence(turn.answer, turn.question) for turn in self.turns]
+        self._essences = [added_words(turn.answer, turn.question) for turn in self.turns]
         self._tells_time = [_tells_time(turn) for turn in self.turns]
         self._forms = np.array([question_form(turn.question) for turn in self.turns])
         self._history = HistoryAnswerer(self.index.weights.weight)
@@ -87,7 +87,7 @@ class InContextAnswerer:
     @property
     def signature(self) -> str:
         """Name and hash of the training data."""
-        train = training_hash(self.turns, OF_THE_DIALOGUE)
+        train = training_hash(self.turns, DIALOGUE_FIELDS)
         return f"baseline:in-context|train:{train}{drawn_signature(len(self.turns))}"
 
     def answer(
@@ -118,7 +118,6 @@ class InContextAnswerer:
         """Candidates: the options, or the answers to similar questions, those with most votes first.
 
         Args:
-            question: The question.
             history: Earlier questions and answers.
             options: Options of a multiple-choice question.
             without: The video that the question is about.
@@ -134,24 +133,24 @@ class InContextAnswerer:
         votes: dict[_Essence, list[float]] = defaultdict(lambda: [0.0, 0.0])
         texts: dict[_Essence, str] = {}
         for option in options or ():
-            texts.setdefault(essence(option, question), option)
-        for place in np.argsort(-(similarity + in_context), kind="stable")[:LIKE]:
+            texts.setdefault(added_words(option, question), option)
+        for place in np.argsort(-(similarity + in_context), kind="stable")[:SIMILAR_QUESTIONS]:
             if similarity[place] + in_context[place] <= 0:
                 break
             key, text = self._essences[place], self.turns[place].answer
             if passed_s is not None and self._tells_time[place]:
                 text = re.sub(r"\d+", str(round(passed_s)), text)
-                key = essence(text, question)
+                key = added_words(text, question)
             if options:
                 chosen = as_option(text, options)
                 if chosen is None:
                     continue
-                key = essence(chosen, question)
+                key = added_words(chosen, question)
             texts.setdefault(key, text)
             votes[key][0] += float(np.exp(SHARPNESS * (similarity[place] - 1)))
             votes[key][1] += float(np.exp(SHARPNESS * (in_context[place] - 1)))
         ordered = sorted(texts, key=lambda key: -sum(votes[key]))
-        return [PossibleAnswer(key, texts[key], *votes[key]) for key in ordered[:MOST]]
+        return [PossibleAnswer(key, texts[key], *votes[key]) for key in ordered[:MOST_CANDIDATES]]
 
     def signs(
         self,
@@ -164,8 +163,8 @@ class InContextAnswerer:
         """(C, 7) signs for each candidate, from question and dialogue alone."""
         stated: dict[_Essence, float] = {}
         for found in self._history.found(question, history):
-            stated.setdefault(essence(found.text, question), found.coverage)
-        given = {essence(answer, question) for _, answer in history}
+            stated.setdefault(added_words(found.text, question), found.coverage)
+        given = {added_words(answer, question) for _, answer in history}
         words = _words_of(history)
         earlier = sorted(words)
         rows = []
@@ -238,7 +237,7 @@ class _Together:
         """The mean pointwise mutual information with each word of the history, in nats, without the video `without`."""
         own = self._own.get(without or "", _Counts())
         answers = self._all.answers[word] - own.answers[word]
-        if not history or answers < RARE:
+        if not history or answers < RARE_COUNT:
             return 0.0
         total = self._all.turns - own.turns
         both = [self._all.both[word, other] - own.both[word, other] for other in history]

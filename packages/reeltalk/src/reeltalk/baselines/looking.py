@@ -17,7 +17,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import OF_THE_VIDEO, KnownTurn, training_hash
+from reeltalk.baselines.answerer import VIDEO_FIELDS, KnownTurn, training_hash
 from reeltalk.baselines.history import referent_words
 from reeltalk.baselines.in_context import InContextAnswerer, PossibleAnswer, right_answers
 from reeltalk.baselines.ranking import (
@@ -34,7 +34,7 @@ from reeltalk.video.frame_features import COLOURS, REGIONS, SETTINGS, FrameFeatu
 
 LONGEST_EVIDENCE_S: Final = 15.0
 """Longer evidence shows too much for its frames to be of one thing."""
-BESIDE_S: Final = 1.0
+NEAR_EVIDENCE_S: Final = 1.0
 """Frames this close to evidence count as evidence."""
 LEAST_VIDEOS: Final = 5
 """Least number of videos that show a word, for it to be learned."""
@@ -107,7 +107,9 @@ def _shown(frames: FrameFeatures, turns: Sequence[KnownTurn]) -> dict[str, NDArr
             continue
         inside = np.zeros(len(frames.times_s), bool)
         for interval in turn.evidence:
-            inside |= (frames.times_s >= interval.start_s - BESIDE_S) & (frames.times_s <= interval.end_s + BESIDE_S)
+            inside |= (frames.times_s >= interval.start_s - NEAR_EVIDENCE_S) & (
+                frames.times_s <= interval.end_s + NEAR_EVIDENCE_S
+            )
         for word in (*content_words(turn.question), *content_words(turn.answer)):
             found[word] = found.get(word, np.zeros(len(inside), bool)) | inside
     return found
@@ -183,7 +185,7 @@ class LookingAnswerer:
         films = [
             array for _, film in sorted(self._videos.items()) for array in (film.times_s, film.values, film.colours)
         ]
-        train = training_hash(self.in_context.turns, OF_THE_VIDEO, *films)
+        train = training_hash(self.in_context.turns, VIDEO_FIELDS, *films)
         drawn = drawn_signature(len(self._turns))
         return f"baseline:looking|{SETTINGS}|train:{train}{drawn}|films:{len(self._videos)}"
 
@@ -200,7 +202,6 @@ class LookingAnswerer:
         """The best candidate; None if no known question shares a word.
 
         Args:
-            question: The question.
             history: Earlier questions and answers.
             options: Options of a multiple-choice question.
             frames: Features of the frames that may be seen; without frames, question and dialogue decide.
@@ -314,7 +315,6 @@ def visible_frames(frames: FrameFeatures, until_s: float | None, about: Sequence
     """The frames up to a moment that lie in the clips that a turn is about.
 
     Args:
-        frames: All frames.
         until_s: The moment; None for all frames.
         about: The clips. Without clips, or if no frame lies in one, all frames count.
     """

@@ -107,7 +107,6 @@ class QuestionIndex:
         """The most similar known questions, the most similar first.
 
         Args:
-            question: The question.
             without: A video whose questions are left out.
             least: Least similarity; questions of similarity 0 are always left out.
             most: Most questions; all by default.
@@ -159,7 +158,7 @@ class QuestionIndex:
         return [(word, weight / norm) for word, weight in weights]
 
 
-CONSIDERED: Final = 10
+NEIGHBOURS_TRIED: Final = 10
 """Similar questions whose answers are tried until one names an option."""
 
 
@@ -193,7 +192,7 @@ class BlindAnswerer:
         without: str | None = None,
     ) -> str | None:
         """The answer to the most similar question, or the option nearest to it. The history is ignored."""
-        for like in self.index.nearest(question, without=without, most=CONSIDERED if options else 1):
+        for like in self.index.nearest(question, without=without, most=NEIGHBOURS_TRIED if options else 1):
             chosen = as_option(like.pair.answer, options)
             if chosen is None and options:
                 chosen = _nearest_option(like.pair.answer, options)

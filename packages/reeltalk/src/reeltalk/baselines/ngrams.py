@@ -15,10 +15,10 @@ from scipy.sparse import csr_array
 
 from reeltalk.baselines.answerer import DialogueHistory, KnownTurn, as_option, training_hash
 from reeltalk.baselines.constant import question_head
-from reeltalk.metrics.agree import essence, words_of
+from reeltalk.metrics.agree import added_words, words_of
 
 A = TypeVar("A")
-LONGEST: Final = 3
+LONGEST_NGRAM: Final = 3
 """Words of the longest n-gram."""
 COLUMNS: Final = 1 << 15
 MOST_TURNS: Final = 6_000
@@ -26,9 +26,9 @@ MOST_TURNS: Final = 6_000
 MOST_ANSWERS: Final = 200
 """Most answers that are learnt, the most frequent ones."""
 STEPS: Final = 60
-RATE: Final = 0.5
+LEARNING_RATE: Final = 0.5
 PENALTY: Final = 1e-4
-BLOCK: Final = 512
+FEATURE_BLOCK: Final = 512
 """Features that are moved at a time."""
 
 
@@ -36,15 +36,13 @@ def ngrams_of(question: str, history: DialogueHistory = (), options: Sequence[st
     """The n-grams of a question, its options and the turn before it, and the words of all turns before it.
 
     Args:
-        question: The question.
         history: Questions and answers before it.
-        options: Its options.
     """
     found = []
     last = history[-1] if history else ("", "")
     for field, text in (("q", question), ("b", last[0]), ("a", last[1]), *(("o", option) for option in options or ())):
         words = words_of(text)
-        for n in range(1, LONGEST + 1):
+        for n in range(1, LONGEST_NGRAM + 1):
             found += [f"{field} {' '.join(words[at : at + n])}" for at in range(len(words) - n + 1)]
     found += [f"h {word}" for asked, answered in history for word in words_of(f"{asked} {answered}")]
     return list(dict.fromkeys(found))
@@ -106,7 +104,7 @@ def _regress(rows: csr_array, wanted: NDArray[np.float64]) -> NDArray[np.float64
     weights = np.zeros((rows.shape[1], wanted.shape[1]))
     first, second = np.zeros_like(weights), np.zeros_like(weights)
     # Features by blocks, so that no more than the three arrays of their size are held.
-    back, blocks = rows.T.tocsr(), [slice(at, at + BLOCK) for at in range(0, len(weights), BLOCK)]
+    back, blocks = rows.T.tocsr(), [slice(at, at + FEATURE_BLOCK) for at in range(0, len(weights), FEATURE_BLOCK)]
     features = [back[block] for block in blocks]
     del back
     for step in range(1, STEPS + 1):
@@ -120,7 +118,7 @@ def _regress(rows: csr_array, wanted: NDArray[np.float64]) -> NDArray[np.float64
             first[block] = 0.9 * first[block] + 0.1 * gradient
             second[block] = 0.99 * second[block] + 0.01 * gradient**2
             scale = np.sqrt(second[block] / (1 - 0.99**step)) + 1e-8
-            weights[block] -= RATE * (first[block] / (1 - 0.9**step)) / scale
+            weights[block] -= LEARNING_RATE * (first[block] / (1 - 0.9**step)) / scale
     return weights
 
 
@@ -142,7 +140,7 @@ class NGramsAnswerer:
         self._words: dict[tuple[str, ...], str] = {}
         for turn in turns:
             self._turns[question_head(turn.question)].append(turn)
-            self._words.setdefault(essence(turn.answer, turn.question), turn.answer)
+            self._words.setdefault(added_words(turn.answer, turn.question), turn.answer)
         self._fitted = lru_cache(maxsize=64)(self._fit)
 
     @property
@@ -155,7 +153,7 @@ class NGramsAnswerer:
         if not turns:
             return None
         texts = [ngrams_of(turn.question, turn.history) for turn in turns]
-        return NGramRegression.fit(texts, [essence(turn.answer, turn.question) for turn in turns])
+        return NGramRegression.fit(texts, [added_words(turn.answer, turn.question) for turn in turns])
 
     def answer(
         self,

@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 STEPS: Final = 25
 FOLDS: Final = 5
 """Number of parts for cross-validation."""
-ENOUGH: Final = 1e-2
+CONVERGED_BELOW: Final = 1e-2
 """Learning ends if no weight of a scaled feature changes by more than this."""
 SMALLEST_SPREAD: Final = 1e-2
 """A feature that varies less is not scaled up any further."""
@@ -69,7 +69,7 @@ class Ranker:
             curvature = (rows * chance[:, None]).T @ rows - means.T @ means + penalty * np.eye(features)
             step = np.linalg.solve(curvature, gradient)
             weights = weights + step
-            if np.abs(step).max() < ENOUGH:
+            if np.abs(step).max() < CONVERGED_BELOW:
                 break
         return cls(weights / spread)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from reeltalk.cli.commands import app, run
 
 __all__ = ["app", "main", "run"]
-INTERRUPTED: Final = 130
+EXIT_INTERRUPTED: Final = 130
 INTERRUPTED_TEXT: Final = "interrupted; nothing is half-written, run the same command to continue"
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     except KeyboardInterrupt:
         # While modules were imported, before the command began.
         print(INTERRUPTED_TEXT, file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        sys.exit(EXIT_INTERRUPTED)
 
 
 def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:

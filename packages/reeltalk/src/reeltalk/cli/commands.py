@@ -6,34 +6,36 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from cyclopts import App, CycloptsError, Group, UnknownCommandError
+from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError
+from cyclopts.argument import _collection
+from cyclopts.argument.utils import extract_docstring_help
 from cyclopts.command_spec import CommandSpec
 
 from reeltalk._version import __version__
-from reeltalk.cli import INTERRUPTED, INTERRUPTED_TEXT
-from reeltalk.cli.short_help import ARGUMENTS, FIRST, HELP_ALL, shorten, show_all_options
+from reeltalk.cli import EXIT_INTERRUPTED, INTERRUPTED_TEXT
+from reeltalk.cli.short_help import ARGUMENTS, FIRST_OPTIONS, HELP_ALL, shorten, show_all_options
 from reeltalk.errors import ReeltalkError, UnusableError
 from reeltalk.plugins import Command, added, loaded, not_imported, problem
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-FINDINGS: Final = 1
-USER_ERROR: Final = 2
-STORAGE: Final = {
+EXIT_FINDINGS: Final = 1
+EXIT_USER_ERROR: Final = 2
+STORAGE_ERRORS: Final = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE,
     errno.ENFILE, errno.ENAMETOOLONG, errno.ELOOP,
 }  # fmt: skip
 """Errors of a disk or of its permissions. All other errors of the system are defects of reeltalk."""
-EXAMPLE: Final = "Example: "
+EXAMPLE_PREFIX: Final = "Example: "
 """Start of the docstring paragraph that ends a command's help."""
 GROUPS: Final = ("Build", "Evaluate", "Read", "Projects", "Tools")
 """Titles in the list of commands. Those of other packages follow."""
-ORDER: Final = (
+COMMAND_ORDER: Final = (
     *("import", "world", "curate", "attach", "media", "graph", "construct", "tag", "review"),
     *("validate", "freeze", "export", "evaluate", "judge", "retry", "score", "chat", "proactive", "train"),
     *("report", "compare", "calibrate", "demo", "new", "run", "status", "doctor", "prompts"),
@@ -55,7 +57,7 @@ COMMANDS: Final = {
         ("score", "judging:score", "Scoring", "Score models' answers with text metrics."),
     ),
     "Read": (
-        ("report", "reporting:report", "Report", "Write runs, a benchmark or graphs as a static site or tables."),
+        ("report", "reporting:report", "Report", "Write runs or a benchmark as a static site or tables."),
         ("compare", "comparing:compare", "Comparison", "Is A better than B? Paired differences with intervals."),
         ("calibrate", "comparing:calibrate", "Calibration", "Compare judges and text metrics with people."),
     ),
@@ -99,16 +101,27 @@ class _Command(CommandSpec):
         return found
 
 
+def _descriptions(described: Callable[..., Any]) -> dict[tuple[str, ...], Parameter]:
+    # The fields of settings hold their descriptions. cyclopts would parse the sources of each model too and, each time,
+    # those of pydantic, which takes a quarter of a second.
+    return {} if isinstance(described, type) else extract_docstring_help(described)
+
+
+vars(_collection).update(extract_docstring_help=_descriptions)
+
+
 def _first_options(name: str) -> tuple[str, ...]:
-    return FIRST.get(name) or next((added_one.first for other, added_one in _added().items() if other == name), ())
+    return FIRST_OPTIONS.get(name) or next(
+        (added_one.first for other, added_one in _added().items() if other == name), ()
+    )
 
 
 def _put_example_last(command: App) -> None:
     if command.default_command is None:
         return
     paragraphs = _description(command.help)
-    command.help = "\n\n".join(text for text in paragraphs if not text.startswith(EXAMPLE))
-    command.help_epilogue = "\n\n".join(text for text in paragraphs if text.startswith(EXAMPLE))
+    command.help = "\n\n".join(text for text in paragraphs if not text.startswith(EXAMPLE_PREFIX))
+    command.help_epilogue = "\n\n".join(text for text in paragraphs if text.startswith(EXAMPLE_PREFIX))
     command.help_format = "markdown"
 
 
@@ -131,7 +144,7 @@ app = App(
 
 
 def _place(name: str) -> int:
-    return ORDER.index(name) if name in ORDER else len(ORDER)
+    return COMMAND_ORDER.index(name) if name in COMMAND_ORDER else len(COMMAND_ORDER)
 
 
 @cache
@@ -211,11 +224,11 @@ def run(arguments: Sequence[str], *, tells_stops: bool = False) -> int:
         if tells_stops:
             raise
         _complain(str(error))
-        return FINDINGS
+        return EXIT_FINDINGS
     except ReeltalkError as error:
         return _complain(str(error))
     except OSError as error:
-        if error.errno not in STORAGE:
+        if error.errno not in STORAGE_ERRORS:
             raise
         from reeltalk.store.atomic import storage_advice
 
@@ -224,7 +237,7 @@ def run(arguments: Sequence[str], *, tells_stops: bool = False) -> int:
         return _complain(f"cannot read or write {place}: {error.strerror}; {storage_advice(error)}")
     except KeyboardInterrupt:
         print(INTERRUPTED_TEXT, file=sys.stderr)
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     return result if isinstance(result, int) else 0
 
 
@@ -272,4 +285,4 @@ def _complain(message: str) -> int:
     # One paragraph: a file's name or a value may hold line feeds and control characters.
     line = "".join(c if c.isprintable() else " " for c in " ".join(message.split()))
     print(f"reeltalk: {line}", file=sys.stderr)
-    return USER_ERROR
+    return EXIT_USER_ERROR

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import FLAG, OUT, OVERWRITE, SELECT, SELECTION
+from reeltalk.cli.options import FLAG, IN_OUTPUT, IN_SELECTION, OVERWRITE, SELECTION
 from reeltalk.cli.terminal import say, whole_runs
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.settings import settings_of
@@ -23,7 +23,7 @@ IN_SHEET = Parameter(group=Group("Rating sheet", sort_key=2))
 def compare(
     *runs: Path,
     model: Annotated[list[str] | None, Parameter(name=("--model", "--models"), negative="", group=SELECTION)] = None,
-    metrics: Annotated[str, SELECT] = "",
+    metrics: Annotated[str, IN_SELECTION] = "",
     by: str | None = None,
     correction: Literal["holm", "bh", "none"] = "holm",
     confidence: float = 0.95,
@@ -34,8 +34,8 @@ def compare(
     anyway: Annotated[bool, Parameter(negative="")] = False,
     unpaired: Annotated[bool, Parameter(negative="")] = False,
     strict: Annotated[bool, FLAG] = False,
-    format: Annotated[Literal["text", "json", "csv", "latex", "markdown"], OUT] = "text",
-    out: Annotated[Path | None, OUT] = None,
+    format: Annotated[Literal["text", "json", "csv", "latex", "markdown"], IN_OUTPUT] = "text",
+    out: Annotated[Path | None, IN_OUTPUT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Is A better than B? Paired differences on the same turns, with intervals and tests clustered by source video.
@@ -136,7 +136,7 @@ def _points(given: str) -> list[float]:
 def calibrate(
     *runs: Path,
     human: Annotated[list[Path] | None, Parameter(negative="")] = None,
-    out: Annotated[Path | None, OUT] = None,
+    out: Annotated[Path | None, IN_OUTPUT] = None,
     sheet: Annotated[Path | None, IN_SHEET] = None,
     items: Annotated[int, IN_SHEET] = 200,
     criteria: Annotated[str, IN_SHEET] = "overall",

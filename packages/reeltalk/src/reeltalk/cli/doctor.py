@@ -12,18 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from reeltalk._version import __version__
-from reeltalk.cli.options import FLAG, OUT
+from reeltalk.cli.options import FLAG, IN_OUTPUT
 from reeltalk.cli.terminal import ProgressBar
 from reeltalk.errors import InputError, SettingError
 from reeltalk.plugins import GROUPS, OURS, added, load, problem
 from reeltalk.schema.outcomes import Check
 
 if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
     from reeltalk.store.benchmark import Benchmark
 
-SHOWN: Final = 20
+MOST_FINDINGS: Final = 20
 """Maximum number of findings of `validate` that are listed for one benchmark."""
-QUICK_OF_WHAT: Final = "--quick looks at the media of a benchmark; name its folder"
+QUICK_NEEDS_BENCHMARK: Final = "--quick looks at the media of a benchmark; name its folder"
 PROJECT_FILE: Final = "project.yaml"
 GIB: Final = 1 << 30
 LITTLE_DISK: Final = 5 * GIB
@@ -32,7 +34,7 @@ LITTLE_DISK: Final = 5 * GIB
 def doctor(
     *targets: Path,
     quick: Annotated[bool, FLAG] = False,
-    format: Annotated[Literal["text", "json"], OUT] = "text",
+    format: Annotated[Literal["text", "json"], IN_OUTPUT] = "text",
 ) -> int:
     """Check that this machine can do the work, or that benchmarks and runs are complete, and say how to fix problems.
 
@@ -50,7 +52,7 @@ def doctor(
         Lines to read, or one JSON document.
     """
     if not targets and quick:
-        raise SettingError(QUICK_OF_WHAT)
+        raise SettingError(QUICK_NEEDS_BENCHMARK)
     checks: list[Check] = []
     with ProgressBar() as bar:
         for check in _checks(targets, quick=quick, bar=bar):
@@ -93,7 +95,7 @@ def _checks(targets: Sequence[Path], *, quick: bool, bar: ProgressBar) -> Iterat
             raise InputError("neither a benchmark nor a run", file=target, hint="name a folder with a manifest.json")
         benchmarks.append(Benchmark.open(target, as_it_is=True))
     if quick and not benchmarks:
-        raise SettingError(QUICK_OF_WHAT)
+        raise SettingError(QUICK_NEEDS_BENCHMARK)
     for benchmark in benchmarks:
         yield from _check_benchmark(benchmark, quick=quick, bar=bar)
     for run in runs:
@@ -107,13 +109,13 @@ def _check_benchmark(benchmark: "Benchmark", *, quick: bool, bar: ProgressBar) -
     from reeltalk.store.validate import validate
 
     findings = validate(benchmark, media=False)
-    for finding in findings[:SHOWN]:
+    for finding in findings[:MOST_FINDINGS]:
         status: Literal["problem", "warning"] = "problem" if finding.severity == "error" else "warning"
         yield Check(area="tables", subject=finding.where, status=status, found=finding.problem)
-    if len(findings) > SHOWN:
-        found = f"{len(findings) - SHOWN:,} more findings"
+    if len(findings) > MOST_FINDINGS:
+        found = f"{len(findings) - MOST_FINDINGS:,} more findings"
         advice = f"list them: reeltalk validate {benchmark.path} --limit {len(findings)}"
-        errors = any(finding.severity == "error" for finding in findings[SHOWN:])
+        errors = any(finding.severity == "error" for finding in findings[MOST_FINDINGS:])
         yield Check(
             area="tables", subject=str(benchmark.path), status="problem" if errors else "warning", found=found,
             advice=advice,
@@ -196,16 +198,8 @@ def _needed(package: str, needs: Sequence[str]) -> Iterator[Check]:
         needed = Requirement(line)
         extra = re.search(r"extra == ['\"]([^'\"]+)", line)
         name = extra[1] if extra else ""
-        if needed.marker is not None and not needed.marker.evaluate({"extra": name}):
-            continue
-        problems = wrong.setdefault(name, [])
-        try:
-            version = importlib.metadata.version(needed.name)
-        except importlib.metadata.PackageNotFoundError:
-            problems.append(f"{needed.name} is not installed")
-            continue
-        if not needed.specifier.contains(version, prereleases=True):
-            problems.append(f"{needed.name} is {version}, not {needed.specifier}")
+        if needed.marker is None or needed.marker.evaluate({"extra": name}):
+            wrong.setdefault(name, []).extend(_lacking(needed))
     for name, problems in sorted(wrong.items()):
         subject = f"{package}[{name}]" if name else package
         if problems:
@@ -214,3 +208,20 @@ def _needed(package: str, needs: Sequence[str]) -> Iterator[Check]:
             yield Check(area="machine", subject=subject, status=status, found="; ".join(problems), advice=advice)
         else:
             yield Check(area="machine", subject=subject, status="ok", found="installed")
+
+
+def _lacking(needed: "Requirement") -> Iterator[str]:
+    """What is not installed of a required package, and of its extras that are required."""
+    from packaging.requirements import Requirement
+
+    try:
+        version = importlib.metadata.version(needed.name)
+    except importlib.metadata.PackageNotFoundError:
+        yield f"{needed.name} is not installed"
+        return
+    if not needed.specifier.contains(version, prereleases=True):
+        yield f"{needed.name} is {version}, not {needed.specifier}"
+    for line in (importlib.metadata.requires(needed.name) or []) if needed.extras else []:
+        inner = Requirement(line)
+        if inner.marker is not None and any(inner.marker.evaluate({"extra": extra}) for extra in needed.extras):
+            yield from _lacking(inner)

@@ -21,7 +21,7 @@ from reeltalk.cli.evaluation_options import (
     play_settings,
     split_names,
 )
-from reeltalk.cli.options import DELETE_REPLIES, FIRST, HOW, OVERWRITE, PLAN, VERBOSE
+from reeltalk.cli.options import DELETE_REPLIES, IN_RUN, IN_START, OVERWRITE, PLAN, VERBOSE
 from reeltalk.cli.terminal import ProgressBar, print_run, say
 from reeltalk.errors import SettingError
 from reeltalk.evaluation.settings import RunConfig
@@ -32,18 +32,18 @@ def evaluate(
     benchmark: Path,
     /,
     *,
-    model: Annotated[str, FIRST],
-    out: Annotated[Path | None, FIRST] = None,
-    preset: Annotated[PresetName | None, FIRST] = None,
-    limit: Annotated[int | None, FIRST] = None,
+    model: Annotated[str, IN_START],
+    out: Annotated[Path | None, IN_START] = None,
+    preset: Annotated[PresetName | None, IN_START] = None,
+    limit: Annotated[int | None, IN_START] = None,
     train: Path | None = None,
     answers_format: str | None = None,
     skip_missing: bool = False,
-    workers: Annotated[int, HOW] = 2,
+    workers: Annotated[int, IN_RUN] = 2,
     controls: Annotated[tuple[str, ...], CONTROLS_OPTION] = (),
     plan: Annotated[bool, PLAN] = False,
-    latency_s: Annotated[Seconds | None, HOW] = None,
-    judge_latency_s: Annotated[Seconds | None, HOW] = None,
+    latency_s: Annotated[Seconds | None, IN_RUN] = None,
+    judge_latency_s: Annotated[Seconds | None, IN_RUN] = None,
     playing: Playing = PLAYING,
     judging: JudgingOptions = JUDGING,
     answering: FirstAnswering = ANSWERING,

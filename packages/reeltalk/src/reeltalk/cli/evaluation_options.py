@@ -23,7 +23,7 @@ from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, Judge
 from reeltalk.plugins import added
 from reeltalk.schema.settings import overlay
 
-NO_MODEL = " Needs no model."
+NEEDS_NO_MODEL = " Needs no model."
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -131,7 +131,10 @@ def split_names(given: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _with_list(title: str, entries: Callable[[], Iterable[tuple[str, str]]]) -> "HelpFormatter":
-    """A formatter that prints a panel of help and a list below it; the list is read only when help is printed."""
+    """A formatter that prints a panel of help and, unless the page is a short one, a list below it.
+
+    What the list names is imported only then.
+    """
 
     def print_both(console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
         from cyclopts.help import DefaultFormatter, HelpEntry, HelpPanel
@@ -139,6 +142,8 @@ def _with_list(title: str, entries: Callable[[], Iterable[tuple[str, str]]]) -> 
         print_panel = DefaultFormatter()
         if (short := short_panel(panel)).entries:
             print_panel(console, options, short)
+        if short is not panel:
+            return
         listed = [HelpEntry(positive_names=(name,), description=description) for name, description in entries()]
         print_panel(console, options, HelpPanel(format="command", title=title, entries=listed))
 
@@ -149,7 +154,7 @@ def _protocols() -> Iterable[tuple[str, str]]:
     from reeltalk.judge.protocol import protocols
 
     for protocol in protocols().values():
-        yield protocol.name, f"{protocol.help}{'' if protocol.needs_model else NO_MODEL}"
+        yield protocol.name, f"{protocol.help}{'' if protocol.needs_model else NEEDS_NO_MODEL}"
 
 
 def _text_metrics() -> Iterable[tuple[str, str]]:

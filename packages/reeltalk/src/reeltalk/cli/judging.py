@@ -18,22 +18,33 @@ from reeltalk.cli.evaluation_options import (
     RetryOptions,
     judge_settings,
 )
-from reeltalk.cli.options import BENCH, DELETE_REPLIES, FIRST, FLAG, HOW, OUT, OVERWRITE, SELECT, VERBOSE, TrustOption
+from reeltalk.cli.options import (
+    BENCH,
+    DELETE_REPLIES,
+    FLAG,
+    IN_OUTPUT,
+    IN_RUN,
+    IN_SELECTION,
+    IN_START,
+    OVERWRITE,
+    VERBOSE,
+    TrustOption,
+)
 from reeltalk.cli.terminal import ProgressBar, ask_consent, print_run, refuse_existing, say, whole_runs
 from reeltalk.errors import SettingError
 from reeltalk.schema.settings import check_counts, settings_of
 
-NOTHING_ELSE: Final = RetryOptions()
+RETRY_DEFAULTS: Final = RetryOptions()
 
 
 def judge(
     *sources: Path,
-    out: Annotated[Path | None, FIRST] = None,
-    bench: Annotated[Path | None, FIRST, BENCH] = None,
-    format: Annotated[str | None, FIRST] = None,
-    limit: Annotated[int | None, SELECT] = None,
+    out: Annotated[Path | None, IN_START] = None,
+    bench: Annotated[Path | None, IN_START, BENCH] = None,
+    format: Annotated[str | None, IN_START] = None,
+    limit: Annotated[int | None, IN_SELECTION] = None,
     beside: str = "",
-    attack: Annotated[Literal["manipulation", "style"] | None, HOW] = None,
+    attack: Annotated[Literal["manipulation", "style"] | None, IN_RUN] = None,
     every: int = 1,
     judging: FirstJudging = JUDGING,
     judge_model: JudgeModel = JUDGE_MODEL,
@@ -178,7 +189,7 @@ def retry(
     /,
     *,
     bench: Annotated[Path | None, BENCH] = None,
-    settings: Annotated[RetryOptions, Parameter(name="*")] = NOTHING_ELSE,
+    settings: Annotated[RetryOptions, Parameter(name="*")] = RETRY_DEFAULTS,
     trust: TrustOption = False,
     verbose: Annotated[bool, VERBOSE] = False,
 ) -> int:
@@ -209,7 +220,7 @@ def retry(
 
 def score(
     *answers: Path,
-    out: Annotated[Path, OUT],
+    out: Annotated[Path, IN_OUTPUT],
     format: str | None = None,
     metrics: Annotated[str, TEXT_METRICS_OPTION] = "bleu,meteor,rouge_l,cider",
     bench: Annotated[Path | None, BENCH] = None,
@@ -219,6 +230,8 @@ def score(
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Score models' answers with text metrics, with intervals clustered by source video.
+
+    Exit code 1 if no metric could be scored.
 
     Example: `reeltalk score results/*.json --format vdact --metrics bleu,rouge_l,cider --out runs/first`.
 

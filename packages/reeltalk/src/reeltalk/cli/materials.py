@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import DRY_RUN, FLAG, HOW, OVERWRITE, TrustOption
+from reeltalk.cli.options import DRY_RUN, FLAG, IN_RUN, OVERWRITE, TrustOption
 from reeltalk.cli.terminal import ProgressBar, ask_consent, print_report, print_some, say
 from reeltalk.curate.wholeness import MAX_MISSING
 from reeltalk.errors import InputError, SettingError
 from reeltalk.formats import FORMATS
 
 if TYPE_CHECKING:
-    from reeltalk.store.media_remote import Moved
+    from reeltalk.store.media_remote import TransferredFiles
 
 LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
 OWN_QUESTIONS = Group("Your own questions: import qa", sort_key=2)
@@ -70,7 +70,7 @@ def import_(
     overwrite
         Replace what the benchmark holds.
     """
-    from reeltalk.stages.layouts import WITHOUT_VIDEO, WRONG, import_layout, import_questions
+    from reeltalk.stages.layouts import WITHOUT_VIDEO, WRONG_QUESTIONS, import_layout, import_questions
 
     if format != "qa":
         if videos is not None or columns is not None or one_dialogue_per_video or strict or fix:
@@ -104,7 +104,7 @@ def import_(
         print_report(done, benchmark)
     # Published sets are known to contradict themselves; what is rejected of them is told, and is nobody's to mend.
     at_fault = done.rejected if format in ("qa", "folder") else ()
-    return 1 if at_fault or not done.complete or done.counts.keys() & {WITHOUT_VIDEO, WRONG} else 0
+    return 1 if at_fault or not done.complete or done.counts.keys() & {WITHOUT_VIDEO, WRONG_QUESTIONS} else 0
 
 
 def _show_table(
@@ -116,11 +116,8 @@ def _show_table(
     *,
     fix: bool,
 ) -> tuple[bool, bool]:
-    """Print what a table was taken to mean, and all that is wrong with it; a person at a terminal is asked.
-
-    Returns whether guesses are taken, and whether some are left.
-    """
-    from reeltalk.stages.layouts import beside, preview_questions
+    """Print what a table was taken to mean, and all that is wrong with it; a person at a terminal is asked."""
+    from reeltalk.stages.layouts import guesses_path, preview_questions
 
     try:
         seen = preview_questions(source, videos=videos, columns=columns, one_dialogue_per_video=one_dialogue_per_video)
@@ -129,8 +126,8 @@ def _show_table(
             raise
         return False, False  # reading it without guesses says what is wrong
     print(*seen.lines(taken=fix), sep="\n")
-    if number := seen.write(beside(benchmark)):
-        print(f"  all {number:,}: {beside(benchmark)}")
+    if number := seen.write(guesses_path(benchmark)):
+        print(f"  all {number:,}: {guesses_path(benchmark)}")
     if seen.guesses and not fix and sys.stdin.isatty() and sys.stderr.isatty():
         say("Import the table with these guesses? [y/N]")
         fix = sys.stdin.readline().strip().lower() in ("y", "yes")
@@ -208,7 +205,7 @@ def media(
     address: str | None = None,
     /,
     *,
-    at_once: Annotated[int, HOW] = 8,
+    at_once: Annotated[int, IN_RUN] = 8,
     verify: Annotated[bool, FLAG] = False,
     dry_run: Annotated[bool, DRY_RUN] = False,
     trust: TrustOption = False,
@@ -259,7 +256,7 @@ def media(
     return 1 if moved.absent else 0
 
 
-def _transfer_line(moved: "Moved", did: str, where: str) -> str:
+def _transfer_line(moved: "TransferredFiles", did: str, where: str) -> str:
     return (
         f"{moved.files:,} files of {moved.size_bytes / 1e6:,.1f} MB {did} {moved.address}; "
         f"{moved.there:,} were {where} already"

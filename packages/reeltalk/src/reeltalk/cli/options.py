@@ -16,19 +16,8 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=BaseModel)
 FIRST_NAMES: Final = (
-    *(
-        "--into",
-        "--model",
-        "--writer",
-        "--base-url",
-        "--out",
-        "--bench",
-        "--format",
-        "--mode",
-        "--preset",
-        "--protocols",
-    ),
-    *("--judge", "--judge-base-url", "--media", "--splits", "--limit", "--max-calls", "--plan"),
+    *("--into", "--model", "--writer", "--base-url", "--out", "--bench", "--format", "--mode", "--preset"),
+    *("--protocols", "--judge", "--judge-base-url", "--media", "--splits", "--limit", "--max-calls", "--plan"),
 )
 """The options that everybody needs, in the order in which a command's help shows them first."""
 
@@ -54,17 +43,17 @@ BUDGET: Final = Group("Budget and requests", sort_key=60)
 RUN: Final = Group("Run", sort_key=70)
 """How the work is done; nothing here changes a result."""
 
-FIRST: Final = Parameter(group=START)
+IN_START: Final = Parameter(group=START)
 FLAG: Final = Parameter(negative="")
 """A switch without a `--no-` form, or a list without an `--empty-` form."""
-OUT: Final = Parameter(group=OUTPUT)
+IN_OUTPUT: Final = Parameter(group=OUTPUT)
 OVERWRITE: Final = Parameter(name="--overwrite", negative="", group=OUTPUT)
 VERBOSE: Final = Parameter(name="--verbose", negative="", group=OUTPUT)
 DELETE_REPLIES: Final = Parameter(name="--delete-replies", negative="", group=OUTPUT)
-SELECT: Final = Parameter(group=SELECTION)
+IN_SELECTION: Final = Parameter(group=SELECTION)
 BENCH: Final = Parameter(name=("--bench", "--benchmark"))
 """The second name is that of the verbs of `reeltalk.stages`, as for other options with two names."""
-HOW: Final = Parameter(group=RUN)
+IN_RUN: Final = Parameter(group=RUN)
 TRUST_HELP: Final = "Use the servers, keys, code and paths that a folder of others names; else you are asked."
 TrustOption = Annotated[bool, Parameter(name="--trust", negative="", group=RUN, help=TRUST_HELP)]
 PLAN: Final = Parameter(name="--plan", negative="", group=RUN)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from reeltalk.cli.options import OUT
+from reeltalk.cli.options import IN_OUTPUT
 from reeltalk.errors import SettingError
 
 
@@ -14,7 +14,7 @@ def prompts(
     prompts: Path | None = None,
     source: Annotated[Literal["svbench", "vdact", "mt-video-bench"] | None, Parameter(name="--from")] = None,
     clone: Path | None = None,
-    out: Annotated[Path | None, OUT] = None,
+    out: Annotated[Path | None, IN_OUTPUT] = None,
 ) -> int:
     """List the prompts that --prompts can replace, show one, or write them into a folder so that you can change them.
 

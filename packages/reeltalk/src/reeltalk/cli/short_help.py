@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
 
 HELP_ALL: Final = "--help-all"
-FIRST: Final = {
+FIRST_OPTIONS: Final = {
     "evaluate": (
         *("--model", "--base-url", "--out", "--mode", "--preset", "--judge", "--judge-base-url", "--limit"),
         *("--split", "--subtitles", "--sees", "--temperature", "--max-reply-tokens", "--policy", "--frames"),
@@ -24,9 +24,9 @@ FIRST: Final = {
 }
 """Options that the help of our own commands with many shows; other packages say so in their `Command`."""
 ARGUMENTS: Final = "Arguments"
-KEPT: Final = ("Start here", "Model", "Frames", "Judging", "Filters", "Shots and clips", "Checks")
-"""Groups of a short page. Options of others stand in the last one, `LAST`."""
-LAST: Final = "Run"
+SHORT_GROUPS: Final = ("Start here", "Model", "Frames", "Judging", "Filters", "Shots and clips", "Checks")
+"""Groups of a short page. Options of others stand in the last one, `LAST_GROUP`."""
+LAST_GROUP: Final = "Run"
 _state: dict[str, Any] = {"all": False, "names": frozenset()}
 
 
@@ -51,10 +51,10 @@ def shorten(command: "App", name: str, first: Iterable[str]) -> None:
 
         if _state["names"] and panel.title != ARGUMENTS:
             panel = short_panel(panel)
-            if panel.title not in (*KEPT, LAST):
+            if panel.title not in (*SHORT_GROUPS, LAST_GROUP):
                 held.extend(panel.entries)
                 return
-            if panel.title == LAST:
+            if panel.title == LAST_GROUP:
                 panel = panel.copy(entries=[*held, *panel.entries])
         if panel.entries:
             DefaultFormatter()(console, options, panel)

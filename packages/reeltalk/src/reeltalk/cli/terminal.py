@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.store.atomic import write_bytes
-from reeltalk.store.consent import refused
+from reeltalk.store.consent import consent_error
 from reeltalk.store.manifest import REPORT
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Report(Protocol):
-    """What a stage tells in lines of text."""
+    """A result that a stage reports in lines of text."""
 
     def lines(self, *, shown: int | None = ..., listed: Path | None = ...) -> Iterable[str]:
         """The lines, as those of `StageReport`."""
@@ -32,12 +32,12 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def ask_consent(told: str) -> bool:
+def ask_consent(lines: str) -> bool:
     """Ask a person at a terminal about what a folder names; elsewhere raise an error with the command that agrees."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         again = shlex.join(["reeltalk", *sys.argv[1:], "--trust"])
-        raise refused(told, f"if you agree to all of it: {again}")
-    say(f"{told}\nDo it? [y/N]")
+        raise consent_error(lines, f"if you agree to all of it: {again}")
+    say(f"{lines}\nDo it? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -48,7 +48,7 @@ def refuse_existing(out: Path | None, *, overwrite: bool) -> None:
 
 
 def whole_runs(runs: "Sequence[Path]", *, strict: bool) -> "tuple[Sequence[Run | Path], int]":
-    """The runs that can be read, and the exit code: 1 if one of several is damaged, which is told and left out.
+    """The runs that can be read, and the exit code: 1 if one of several is damaged, which is reported and left out.
 
     Raises:
         ReeltalkError: None can be read, or one is damaged and `strict`.

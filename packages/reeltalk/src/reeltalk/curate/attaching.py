@@ -8,11 +8,11 @@ from typing import Final
 
 from reeltalk.curate.records import FileFacts, decoded_of, encoding_of, unusual
 from reeltalk.curate.sources import SourceVideo, find_videos, read_beside
-from reeltalk.curate.transcripts import Transcript, speech_of, told_repairs
-from reeltalk.curate.wholeness import MAX_MISSING, full_reason, missing
+from reeltalk.curate.transcripts import Transcript, repair_sentences, speech_of
+from reeltalk.curate.wholeness import MAX_MISSING, full_reason, missing_share
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, Limits
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, ignore_progress
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import Rejected, StageReport
 from reeltalk.schema.speech import Utterance
@@ -20,9 +20,9 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import SPEECH, VIDEOS
 
 STAGE: Final = "attach"
-UNREAD: Final = "cannot be read"
+UNREADABLE: Final = "cannot be read"
 """Begin of the reason why a file is not attached, if it is damaged."""
-LOOKING: Final = Limits(wall_s=600.0)
+FILE_LIMITS: Final = Limits(wall_s=600.0)
 """Limits of hashing and probing one file."""
 
 
@@ -34,7 +34,7 @@ def attach(
     max_missing: float = MAX_MISSING,
     speech_language: str | None = None,
     strict: bool = False,
-    progress: Progress = unseen,
+    progress: Progress = ignore_progress,
 ) -> StageReport:
     """Copy video files into a benchmark's media store, and write their hash, length, frame rate and size into `videos`.
 
@@ -77,7 +77,7 @@ def attach(
     transcripts, left_out = _transcripts(benchmark, found, speech_language, strict=strict)
     known: dict[str, Video] = {}
     pairs = [(video, found[video.id]) for video in wanted if video.id in found]
-    calls = (Call({"path": str(source.path)}, LOOKING) for _, source in pairs)
+    calls = (Call({"path": str(source.path)}, FILE_LIMITS) for _, source in pairs)
     try:
         for done, (index, outcome) in enumerate(executor.map("reeltalk.curate.workers:look", calls), start=1):
             video, source = pairs[index]
@@ -117,7 +117,7 @@ def attach(
                     f"{video}: {len(names)} files have its name, such as {names[0]}; give one"
                     for video, names in doubtful
                 ),
-                *told_repairs(
+                *repair_sentences(
                     (video.id, transcripts[video.id], video.duration_s)
                     for video in there
                     if video.id in transcripts and video.duration_s is not None
@@ -224,7 +224,7 @@ def _names_of(video: Video) -> list[str]:
 
 
 def _unread(reason: str) -> str:
-    return f"{UNREAD}: {reason.removeprefix('it cannot be read: ')}"
+    return f"{UNREADABLE}: {reason.removeprefix('it cannot be read: ')}"
 
 
 def _looked_at(video: Video, outcome: object, max_missing: float) -> tuple[Video | None, str]:
@@ -237,7 +237,7 @@ def _looked_at(video: Video, outcome: object, max_missing: float) -> tuple[Video
     if video.sha256 is not None and video.sha256 != found.sha256:
         return None, f"its content is another than the benchmark states: {found.sha256[:12]}…, not {video.sha256[:12]}…"
     # Only packets are counted here. Damage inside packets shows up when frames are decoded.
-    whole = missing(max_missing, decoded_s=found.probe.held_s(), duration_s=found.probe.promised_s)
+    whole = missing_share(max_missing, decoded_s=found.probe.held_s(), duration_s=found.probe.promised_s)
     if whole.reason is not None:
         return None, _unread(full_reason(whole))
     facts = {

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from reeltalk.schema.media import Encoding, Video
 from reeltalk.video.records import Gap, Probe
 
-WHOLE_S: Final = 1e-6
+ROUNDING_S: Final = 1e-6
 """Smaller differences are rounding errors."""
 
 
@@ -35,7 +35,7 @@ def decoded_of(probe: Probe, lost: Sequence[Gap] = ()) -> float | None:
         lost: Parts that could not be decoded, without those whose packets are missing.
     """
     held_s = round(probe.held_s(lost), 6)
-    return held_s if probe.promised_s - held_s > WHOLE_S else None
+    return held_s if probe.promised_s - held_s > ROUNDING_S else None
 
 
 def encoding_of(probe: Probe) -> Encoding:

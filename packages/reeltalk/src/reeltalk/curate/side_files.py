@@ -12,7 +12,7 @@ from reeltalk.store.foreign import open_file
 
 LARGEST_BYTES: Final = 32 << 20
 """Largest file that is read; an hour of Whisper's JSON with the times of words has about 5 MiB."""
-BROKEN: Final = "\ufffd"
+REPLACEMENT_CHARACTER: Final = "\ufffd"
 """Stands for bytes that are no characters."""
 _MARKS: Final = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -40,7 +40,7 @@ class SideText(NamedTuple):
     converted: bool
     """True if it is no Unicode, and was read as Windows-1252."""
     fault: InputError | None
-    """Why some of its bytes are no characters; they are `BROKEN` in the text."""
+    """Why some of its bytes are no characters; they are `REPLACEMENT_CHARACTER` in the text."""
 
 
 def read_side_text(path: Path, name: str | None = None, *, largest_bytes: int = LARGEST_BYTES) -> SideText:

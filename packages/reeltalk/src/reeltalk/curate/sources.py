@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from reeltalk.curate.side_files import BROKEN, parse_side_json, read_side_text
+from reeltalk.curate.side_files import REPLACEMENT_CHARACTER, parse_side_json, read_side_text
 from reeltalk.curate.transcripts import Transcript, TranscriptFile, is_whisper, open_transcript, videos_of_transcript
 from reeltalk.errors import InputError, ReeltalkError, SettingError
 from reeltalk.schema.outcomes import Rejected
@@ -60,10 +60,10 @@ class SourceVideo(NamedTuple):
     """Why files next to it are not opened."""
 
 
-class Beside(NamedTuple):
+class SideFiles(NamedTuple):
     """What the files next to a video say."""
 
-    said: dict[str, str]
+    stated: dict[str, str]
     """Its licence, source, split and category, as far as they are stated."""
     transcript: Transcript | None
     left_out: tuple[str, ...]
@@ -114,7 +114,7 @@ def find_videos(inputs: Sequence[Path | FetchedSources]) -> tuple[list[SourceVid
     return [found[name] for name in sorted(found) if name not in reasons], rejected
 
 
-def wanted_files(names: Iterable[str]) -> list[str]:
+def files_to_fetch(names: Iterable[str]) -> list[str]:
     """The files to fetch from a remote folder: videos by their suffix, and their sidecars and transcripts."""
     known = list(names)
     videos = [name for name in known if Path(name).suffix.lower() in VIDEO_SUFFIXES]
@@ -166,10 +166,7 @@ def _merged(stem: str) -> str:
 def _beside(
     video: str, spoken: Mapping[str, Sequence[tuple[str, str | None]]], opened: Callable[[str], tuple[Path, str] | None]
 ) -> tuple[Path | None, tuple[TranscriptFile, ...], tuple[InputError, ...]]:
-    """The sidecar and the transcripts of a video, and why others are not opened.
-
-    `opened` gives the path of a file by its name, and its place.
-    """
+    """The sidecar and the transcripts of a video, and why others are not opened."""
     transcripts: list[TranscriptFile] = []
     faults: list[InputError] = []
 
@@ -266,7 +263,7 @@ def _reason_against(path: Path) -> str | None:
     return None
 
 
-def passed_over(inputs: Sequence[Path | FetchedSources], videos: Sequence[SourceVideo]) -> tuple[str, ...]:
+def skipped_files(inputs: Sequence[Path | FetchedSources], videos: Sequence[SourceVideo]) -> tuple[str, ...]:
     """The files in folders that are neither videos nor files beside one, as one line for each ending.
 
     Args:
@@ -301,11 +298,10 @@ def read_beside(
     speech: bool = True,
     language: str | None = None,
     strict: bool = False,
-) -> Beside:
-    """Read the files next to a video. A fault of one is told, and the rest is read.
+) -> SideFiles:
+    """Read the files next to a video. A fault of one is reported, and the rest is read.
 
     Args:
-        source: The video.
         described: False to leave the sidecar out.
         speech: False to leave subtitles and transcripts out.
         language: Language of the speech, as for `choose_transcript`.
@@ -332,7 +328,7 @@ def read_beside(
             faults.append(error)
     if strict and faults:
         raise faults[0]
-    return Beside(said, transcript, tuple(map(_left_out, faults)), source)
+    return SideFiles(said, transcript, tuple(map(_left_out, faults)), source)
 
 
 def _left_out(fault: ReeltalkError) -> str:
@@ -367,7 +363,7 @@ def read_sidecar(sidecar: Path) -> tuple[dict[str, str], list[InputError]] | Non
         stated = value[name]
         if isinstance(stated, list) and stated and all(isinstance(part, str) for part in stated):
             stated = ", ".join(stated)
-        if isinstance(stated, str) and stated == _printable(stated) and BROKEN not in stated:
+        if isinstance(stated, str) and stated == _printable(stated) and REPLACEMENT_CHARACTER not in stated:
             known[field] = stated
         else:
             problem = f"must be a line of text, of at most {LONGEST_NAME} characters"

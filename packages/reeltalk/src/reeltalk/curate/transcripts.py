@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from reeltalk.curate.side_files import BROKEN, parse_side_json, read_side_text
+from reeltalk.curate.side_files import REPLACEMENT_CHARACTER, parse_side_json, read_side_text
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json, VideoId
@@ -157,7 +157,7 @@ class Transcript:
         return {**self.repairs.counts, **hours}
 
 
-def told_repairs(read: Iterable[tuple[str, Transcript, float]]) -> Iterator[str]:
+def repair_sentences(read: Iterable[tuple[str, Transcript, float]]) -> Iterator[str]:
     """What was repaired in transcripts, in sentences.
 
     Args:
@@ -181,7 +181,6 @@ def open_transcript(
 
     Args:
         video: The video's name, for messages.
-        video_id: The video.
         files: The files beside it.
         language: As for `choose_transcript`.
 
@@ -276,7 +275,6 @@ def speech_of(transcript: Transcript, video_id: VideoId, duration_s: float) -> t
 
     Args:
         transcript: From `open_transcript`.
-        video_id: The video.
         duration_s: Its length in seconds. An utterance that goes on after it is ended with it.
 
     Raises:
@@ -305,7 +303,6 @@ def read_transcript(
 
     Args:
         path: A file that ends in `.srt`, `.vtt` or `.json`.
-        video_id: The video.
         name: Its name in errors; the path by default.
         repairs: Receives what was repaired.
 
@@ -336,7 +333,7 @@ def read_transcript(
         raise refused[0]
     if fault is not None:
         said = "".join(text for cue in cues for text in cue.texts)
-        broken = said.count(BROKEN)
+        broken = said.count(REPLACEMENT_CHARACTER)
         if broken * 20 > sum(not letter.isascii() for letter in said) and broken * 1000 > len(said):
             raise fault
         repairs.counts["characters"] += broken
@@ -554,7 +551,7 @@ def _utterances(cue: _Cue, video_id: VideoId, name: str, repairs: Repairs) -> It
         if label := _LABEL.match(text):
             speaker, text = label[1], text[label.end() :]
         text, speaker = _writable(text, repairs), _writable(_plain(speaker), repairs)
-        if not text.strip(f"{BROKEN} "):
+        if not text.strip(f"{REPLACEMENT_CHARACTER} "):
             continue
         _check_length(len(text), LONGEST_UTTERANCE, name, cue)
         try:

@@ -8,7 +8,7 @@ MAX_MISSING: Final = 2.0
 """Largest share of a video, in percent, that may be truncated or damaged."""
 
 
-def missing(max_missing: float, *, decoded_s: float, duration_s: float) -> FilterResult:
+def missing_share(max_missing: float, *, decoded_s: float, duration_s: float) -> FilterResult:
     """Filter by the share of the video, in percent, that is truncated or damaged.
 
     Args:

@@ -79,7 +79,6 @@ def answer_sets(
 
     Args:
         content: The content of the source: its answers and, if it has them, its questions and references.
-        source: The source.
         sha256: Hash of the source's bytes.
         benchmark: Supplies questions and references in place of the source's own.
         model: Name that replaces the one of the source. The source must then hold one model.

@@ -71,7 +71,6 @@ def list_asked_turns(
     """Every turn that is asked, in the order of the scripts.
 
     Args:
-        scripts: The scripts.
         settings: History (golden or none), prompt, order of options.
         subtitles: Gives the spoken lines, if the settings show them.
 

@@ -13,7 +13,7 @@ from reeltalk.judge.settings import AUTO, JUDGED_BY_DEFAULT, JudgeModelSettings,
 from reeltalk.metrics.scoring import metric_names
 from reeltalk.schema.server_address import check_server
 
-OF_PROTOCOLS = {
+PROTOCOL_SETTINGS = {
     "judge_history": ("vdeval",),
     "judge_summary": ("vdeval",),
     "judge_shots": ("vdeval",),
@@ -23,21 +23,21 @@ OF_PROTOCOLS = {
 """Settings that only some protocols read."""
 
 
-def check_run(config: RunConfig, *, kept: bool = False) -> None:
+def check_run(config: RunConfig, *, has_replies: bool = False) -> None:
     """Refuse the settings of a run.
 
     Args:
         config: All settings.
-        kept: Whether replies are kept, so that a key may not be needed.
+        has_replies: Whether replies are kept, so that a key may not be needed.
 
     Raises:
         SettingError: A setting has no effect, or a model is unknown or has no address.
     """
     design = config.preset
-    check_player(config.model, config.asking, kept=kept, also=prompt_options(config))
+    check_player(config.model, config.asking, has_replies=has_replies, also=prompt_options(config))
     _check_playing(config.play, design.play if design else PlaySettings())
     start = design.judging if design else JUDGED_BY_DEFAULT
-    check_judging_settings(config.judging, config.judge_model, start=start, kept=kept)
+    check_judging_settings(config.judging, config.judge_model, start=start, has_replies=has_replies)
 
 
 def _check_playing(play: PlaySettings, start: PlaySettings) -> None:
@@ -65,7 +65,7 @@ def check_judging_settings(
     limits: LimitSettings | None = None,
     *,
     start: JudgeSettings = JUDGED_BY_DEFAULT,
-    kept: bool = False,
+    has_replies: bool = False,
 ) -> None:
     """Refuse settings of judging.
 
@@ -74,7 +74,7 @@ def check_judging_settings(
         judge_model: The model that judges.
         limits: How it is asked, if no other model is asked too.
         start: Settings that are not looked at where they stay as they are.
-        kept: Whether replies are kept, so that a key may not be needed.
+        has_replies: Whether replies are kept, so that a key may not be needed.
 
     Raises:
         SettingError: A setting has no effect, a protocol or metric is unknown, or the model that judges is missing or
@@ -82,14 +82,14 @@ def check_judging_settings(
     """
     if settings.metrics:
         metric_names(settings.metrics)  # refuses unknown names
-    for name, protocols in OF_PROTOCOLS.items():
+    for name, protocols in PROTOCOL_SETTINGS.items():
         if getattr(settings, name) != getattr(start, name) and not set(protocols) & set(settings.protocols):
             raise SettingError(f"--{name.replace('_', '-')} is for --protocols {' or '.join(protocols)}")
     if settings.prompts is not None and not settings.published and not may_ask_model(settings.protocols):
         raise SettingError("--prompts has no effect: no protocol asks a model; name one that does, or leave it out")
     if settings.language != start.language and not settings.metrics:
         raise SettingError("--language has no effect with --metrics none: it is that of text metrics; leave it out")
-    # What stands for `auto` is known when the turns are read, and asks no model.
+    # The protocols of `auto` are known when the turns are read, and asks no model.
     named = tuple(name for name in settings.protocols if name != AUTO)
     judges = create_judges(settings.model_copy(update={"protocols": named}))
     needing = [judge.name for judge in judges if judge.needs_model]
@@ -98,5 +98,5 @@ def check_judging_settings(
         return
     if judge_model.judge is None:
         raise SettingError(f"{', '.join(needing)} needs a model that judges; give --judge NAME")
-    key_variable = None if kept else judge_model.judge_api_key_env
+    key_variable = None if has_replies else judge_model.judge_api_key_env
     check_server(judge_model.judge, judge_model.judge_base_url, key_variable, name="--judge", option="--judge-base-url")

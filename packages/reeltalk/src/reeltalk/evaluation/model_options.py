@@ -80,7 +80,7 @@ UNSIGNED: Final = frozenset(
     }
 )
 """Options that change how a model is asked, and not what it answers. The others are in the signature."""
-OF_FRAMES: Final = ("frames", "fps", "longest_side", "square")
+FRAME_OPTIONS: Final = ("frames", "fps", "longest_side", "square")
 """Options of `evaluate` about pictures, which have no effect with `--policy none`."""
 _IN_CHAT: Final[Mapping[str, frozenset[ModelKind]]] = {
     "sees": _ASKED,
@@ -128,14 +128,14 @@ _OF_COMMANDS: Final[Mapping[ModelCommand, Mapping[str, frozenset[ModelKind]]]] =
     "chat": {**_TAKEN_BY, **_IN_CHAT},
     "proactive": {**_TAKEN_BY, **_IN_STREAMS},
 }
-KINDS_OF: Final[Mapping[ModelCommand, tuple[ModelKind, ...]]] = {
+KINDS_BY_COMMAND: Final[Mapping[ModelCommand, tuple[ModelKind, ...]]] = {
     "evaluate": tuple(kind for kind in EXAMPLES if kind not in ("floor", "rule")),
     "judge": ("server", "provider", "transformers", "rule"),
     "chat": ("server", "provider", "streaming", "transformers", "mini", "python"),
     "proactive": ("server", "provider", "transformers", "mini", "python", "oracle", "floor"),
 }
 """Kinds of models that a command takes; a language model of `proactive` is polled, as `poll:MODEL`."""
-OPTIONS_OF: Final[Mapping[ModelCommand, tuple[str, ...]]] = {
+OPTIONS_BY_COMMAND: Final[Mapping[ModelCommand, tuple[str, ...]]] = {
     "evaluate": OPTIONS,
     "judge": tuple(_OF_JUDGES),
     "chat": (*ModelSettings.model_fields, "prompt"),
@@ -167,7 +167,7 @@ _WHY: Final[Mapping[str, str]] = {
     "preflight": "it has no server that could be tried",
 }
 _NO_SERVER: Final = "it runs in this process, where no request is sent again"
-NO_MODEL: Final = JudgeModelSettings()
+NO_JUDGE_MODEL: Final = JudgeModelSettings()
 """No model that judges."""
 
 
@@ -226,14 +226,13 @@ def check_options(
         spec: The model.
         asking: How it is asked. Fields with their default value are not looked at.
         also: Other options that are given, of `prompt_options`.
-        command: The command.
 
     Raises:
         SettingError: An option has no effect, or the command takes no model of this kind.
     """
     kind = kind_of_model(spec)
-    if kind not in KINDS_OF[command]:
-        known = ", ".join(EXAMPLES[one].replace("`", "") for one in KINDS_OF[command])
+    if kind not in KINDS_BY_COMMAND[command]:
+        known = ", ".join(EXAMPLES[one].replace("`", "") for one in KINDS_BY_COMMAND[command])
         raise SettingError(f"{command} takes no {spec}; it takes {known}")
     start = ModelSettings()
     given = [name for name in ModelSettings.model_fields if getattr(asking, name) != getattr(start, name)]
@@ -252,7 +251,9 @@ def judge_options(judge_model: JudgeModelSettings, limits: LimitSettings | None 
         judge_model: The model that judges.
         limits: How it is asked, if no other model is asked too.
     """
-    found = [name for name in JudgeModelSettings.model_fields if getattr(judge_model, name) != getattr(NO_MODEL, name)]
+    found = [
+        name for name in JudgeModelSettings.model_fields if getattr(judge_model, name) != getattr(NO_JUDGE_MODEL, name)
+    ]
     if limits is not None:
         start = LimitSettings()
         found += [name for name in LimitSettings.model_fields if getattr(limits, name) != getattr(start, name)]

@@ -16,20 +16,20 @@ from reeltalk.evaluation.playing.other_players import CachedPlayer
 from reeltalk.evaluation.playing.play import Player
 from reeltalk.evaluation.playing.script import Script
 from reeltalk.evaluation.settings import LimitSettings, ModelSettings, RunConfig
-from reeltalk.extension import PREFIX as PREFIX_OF_OWN
+from reeltalk.extension import PYTHON_PREFIX as PREFIX_OF_OWN
 from reeltalk.judge.judge import Judge
-from reeltalk.judge.protocol import OWN, Protocol, official_sampling, protocols
+from reeltalk.judge.protocol import OWN_PROTOCOL_FORM, Protocol, official_sampling, protocols
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.llm.model import INSPECT
 from reeltalk.plugins import added, load, needed, problem
-from reeltalk.progress import silent
+from reeltalk.progress import ignore_sentences
 from reeltalk.schema.server_address import check_server
 from reeltalk.schema.settings import settings_of
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.rows import NamedRows
-from reeltalk.store.tables import PLAYED
+from reeltalk.store.tables import PLAYED_TABLES
 
 if TYPE_CHECKING:
     from reeltalk.llm.client import Picture
@@ -57,7 +57,7 @@ class ModelConfig:
     """Try the server before the first request."""
     shows_frames: bool = True
     """Whether pictures will be sent to a model that takes them."""
-    wants_schema: bool = False
+    uses_schema: bool = False
     """Whether a JSON schema will be asked for."""
     tell: Callable[[str], object] | None = None
     """Receives a sentence about what the server does not take."""
@@ -164,7 +164,7 @@ class ModelConfig:
             key_variable=judge_model.judge_api_key_env,
             option="--judge-base-url",
             preflight=limits.preflight,
-            wants_schema=not published,
+            uses_schema=not published,
             tell=tell,
             connections=limits.connections,
             sees_images=False,
@@ -191,7 +191,7 @@ def check_player(
     spec: str,
     asking: ModelSettings,
     *,
-    kept: bool = False,
+    has_replies: bool = False,
     also: Collection[str] = (),
     command: ModelCommand = "evaluate",
 ) -> None:
@@ -200,7 +200,7 @@ def check_player(
     Args:
         spec: One of `KINDS`, or the name of a model at an address.
         asking: How it is asked.
-        kept: Whether replies are kept, so that a key may not be needed.
+        has_replies: Whether replies are kept, so that a key may not be needed.
         also: Other options that are given: `prompt`, `answer_style`.
         command: The command that asks.
 
@@ -212,7 +212,7 @@ def check_player(
     if find_added(spec) is not None or (colon and kind in _NOT_AT_AN_ADDRESS):
         return
     model = name if colon and kind == "summary" else spec
-    check_server(model, asking.base_url, None if kept else asking.api_key_env)
+    check_server(model, asking.base_url, None if has_replies else asking.api_key_env)
 
 
 def create_model(
@@ -224,7 +224,7 @@ def create_model(
         spec: `inspect:PROVIDER/MODEL`, `transformers:FOLDER`, or the name of a model at the endpoint's address.
         asking: How it is asked.
         store: Stores its replies.
-        budget: Limits.
+        budget: Limits of requests, tokens and money.
         picture: Gives the JPEG files for the picture references in messages.
 
     Raises:
@@ -260,7 +260,7 @@ def create_model(
             api_key=asking.api_key,
             key_variable=asking.key_variable,
             images=asking.sees_images and asking.shows_frames,
-            schema=asking.wants_schema,
+            schema=asking.uses_schema,
             budget=budget,
             option=asking.option,
             model_args=asking.model_args(spec),
@@ -276,7 +276,7 @@ def create_model(
         sees_images=asking.sees_images,
         breaker=breaker,
         arguments=asking.model_args(spec),
-        tell=asking.tell or silent,
+        tell=asking.tell or ignore_sentences,
     )
     model.peak_memory, model.reseeds = peak_memory, asking.reseeds
     return model
@@ -405,7 +405,7 @@ def create_player(
         # Tables distinguish people from models by the source.
         source_name = spec if kind == "human" else name
         return CreatedPlayer(AnswersPlayer.of(found, source=name, sha256=sha256), (source_name, sha256))
-    benchmark.check_rows(PLAYED)  # what cannot be read is found before the first request
+    benchmark.check_rows(PLAYED_TABLES)  # what cannot be read is found before the first request
     if kind == "summary" and colon:
         from reeltalk.evaluation.playing.chat import SummaryPlayer
 
@@ -454,6 +454,6 @@ def _judge(name: str, settings: JudgeSettings) -> Judge:
 
         return own_judge(name.removeprefix(PREFIX_OF_OWN), tuple(protocols()))
     if name not in protocols():
-        known = f"no judging protocol '{name}'; known are {', '.join(protocols())}, {OWN}"
+        known = f"no judging protocol '{name}'; known are {', '.join(protocols())}, {OWN_PROTOCOL_FORM}"
         raise SettingError(problem("reeltalk.judges", name, Protocol) or known)
     return protocols()[name].create(settings)

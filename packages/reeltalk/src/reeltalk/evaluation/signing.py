@@ -18,7 +18,7 @@ from reeltalk.evaluation.playing.play import Subtitles, WrongAnswers
 from reeltalk.evaluation.playing.script import Script
 from reeltalk.evaluation.settings import ModelSettings, RunConfig
 from reeltalk.judge.asking import judge_prompt_group
-from reeltalk.judge.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit, fields_read_by
+from reeltalk.judge.judge import TURN_FIELDS, UNIT_FIELDS, Judge, JudgeUnit, fields_read_by
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm.model import ReplyOrigin
 from reeltalk.llm.prompts import prompts_in
@@ -27,7 +27,9 @@ from reeltalk.schema.scoring import hash_texts, plain_value, short_hash
 from reeltalk.store.documents import read_text
 from reeltalk.store.rows import sort_texts
 
-ASKED: Final = ("item_id", "video_id", "unit", "turn_index", "question", "options", "correct_option", "asked_at_s")
+ASKED_FIELDS: Final = (
+    "item_id", "video_id", "unit", "turn_index", "question", "options", "correct_option", "asked_at_s",
+)  # fmt: skip
 """Fields of a turn that a model can be shown, or that intervals and groups depend on."""
 RULES: Final = tuple(
     f"reeltalk.{name}"
@@ -35,7 +37,7 @@ RULES: Final = tuple(
 )
 """Modules that read answers by rule, and packages of them."""
 PACKAGE: Final = Path(__file__).parents[1]
-GROUPED: Final = ("labels", "task")
+GROUPED_FIELDS: Final = ("labels", "task")
 """Fields by which judged numbers are broken down; some protocols read them too."""
 
 
@@ -97,7 +99,6 @@ def run_signature(
         config: Settings of the run.
         scripts: The scripts that were played.
         turns: The turns with their answers, one for each step, in the same order.
-        player: The player.
         wrong: Gives the wrong answers of corrupted histories; None if histories are not corrupted.
         subtitles: Gives the spoken lines; None if they were not shown.
         origins: Who gave the replies.
@@ -116,21 +117,21 @@ def run_signature(
             shown_hash(scripts, turns, subtitles=subtitles, golden=play.shown_history in ("golden", "corrupted")),
         ),
         *player.player.signature,
-        *served_part("served", player.player.name, origins),
+        *server_part("served", player.player.name, origins),
         *((("knows", scripts_hash(scripts, player.knows)),) if player.knows is not None else ()),
     )
 
 
-def served_part(key: str, asked: str, origins: Iterable[ReplyOrigin]) -> tuple[tuple[str, str], ...]:
+def server_part(key: str, requested: str, origins: Iterable[ReplyOrigin]) -> tuple[tuple[str, str], ...]:
     """The names that a server reported with its replies, as a part of a signature.
 
     Args:
         key: Key of the part.
-        asked: Name of the model that was asked for. Without another name, there is no part.
+        requested: Name of the model that was asked for. Without another name, there is no part.
         origins: Who gave the replies.
     """
     names = sorted({origin.model for origin in origins})
-    if all(asked == name or asked.endswith((f"/{name}", f":{name}")) for name in names):
+    if all(requested == name or requested.endswith((f"/{name}", f":{name}")) for name in names):
         return ()
     return ((key, "+".join(names).replace("|", "/")),)
 
@@ -168,9 +169,9 @@ def code_hash(file: str) -> str:
     return short_hash(texts)
 
 
-def asked_hash(turns: Iterable[AnsweredTurn]) -> str:
+def questions_hash(turns: Iterable[AnsweredTurn]) -> str:
     """Eight digits over turns, without answers and references."""
-    return _hash_sorted({name: getattr(turn, name) for name in ASKED} for turn in turns)
+    return _hash_sorted({name: getattr(turn, name) for name in ASKED_FIELDS} for turn in turns)
 
 
 def judged_hash(units: Iterable[JudgeUnit], judge: Judge) -> str:
@@ -181,8 +182,8 @@ def judged_hash(units: Iterable[JudgeUnit], judge: Judge) -> str:
         judge: Its `reads` names the fields that it reads. A judge without `reads` may read all fields.
     """
     reads = fields_read_by(judge)
-    of_turns = (*ASKED, *GROUPED, *(name for name in READ_OF_TURNS if name in reads))
-    of_units = ("kind", "id", "video_id", "task", "official", *(name for name in READ_OF_UNITS if name in reads))
+    of_turns = (*ASKED_FIELDS, *GROUPED_FIELDS, *(name for name in TURN_FIELDS if name in reads))
+    of_units = ("kind", "id", "video_id", "task", "official", *(name for name in UNIT_FIELDS if name in reads))
     return _hash_sorted(
         {name: getattr(unit, name) for name in of_units}
         | {"turns": [{name: getattr(turn, name, None) for name in of_turns} for turn in unit.turns]}

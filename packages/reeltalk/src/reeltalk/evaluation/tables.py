@@ -20,7 +20,7 @@ from reeltalk.evaluation.epochs import (
 )
 from reeltalk.evaluation.score import ScoredAnswers, score_sets
 from reeltalk.evaluation.settings import ScoreSettings
-from reeltalk.evaluation.signing import asked_hash, judged_hash, reference_count
+from reeltalk.evaluation.signing import judged_hash, questions_hash, reference_count
 from reeltalk.evaluation.stage import Evaluation, JudgingSetup, NullUnits
 from reeltalk.judge.judge import (
     NULL_MODEL,
@@ -52,13 +52,13 @@ from reeltalk.schema.runs import (
 )
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature, short_hash
 from reeltalk.store.rows import FieldValues, KeyIndex, Rows, database_errors, temporary_database
-from reeltalk.store.score_frame import PLAYED, unit_item
+from reeltalk.store.score_frame import PLAY_COLUMNS, unit_item
 
 T = TypeVar("T", AnsweredTurn, JudgedScore)
 
 LENGTHS_S: Final = (60.0, 120.0, 180.0, 240.0, 300.0, 600.0, 1800.0, 3600.0)
 """Bounds of the groups of video length."""
-ASKED_S: Final = (30.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0)
+MOMENT_BOUNDS_S: Final = (30.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0)
 """Bounds of the groups of the moment of a question."""
 
 
@@ -87,13 +87,12 @@ def latency_measures(
     A question without a moment is asked at the end of its video.
 
     Args:
-        turns: Its turns.
         durations_s: Gives the length of a video in seconds; None if it is unknown.
         repeated: True if turns were answered several times. Their answers are averaged first.
     """
     by = ("turn", "video_length", "asked_at")
-    entries = split_items(_latency_items(turns, durations_s, repeated), len(PLAYED))
-    return [mean_measure(name, own, by=by) for name, own in zip(PLAYED, entries, strict=True) if own]
+    entries = split_items(_latency_items(turns, durations_s, repeated), len(PLAY_COLUMNS))
+    return [mean_measure(name, own, by=by) for name, own in zip(PLAY_COLUMNS, entries, strict=True) if own]
 
 
 def _latency_items(
@@ -107,20 +106,20 @@ def _latency_items(
         groups = {
             "turn": (str(turn.turn_index + 1),),
             "video_length": (length_group(duration_s),),
-            "asked_at": (length_group(asked_at_s, ASKED_S),),
+            "asked_at": (length_group(asked_at_s, MOMENT_BOUNDS_S),),
         }
-        for number, of in enumerate(PLAYED.values()):
+        for number, of in enumerate(PLAY_COLUMNS.values()):
             if (value := of(turn.played)) is not None:
                 mean_of = turn.item_id if repeated else None
                 yield number, MeanItem(turn.video_id, float(value), groups=groups, mean_of=mean_of)
 
 
-TURN: Final = "turn"
+TURN_GROUP: Final = "turn"
 """Groups of this kind become a curve."""
-FORM: Final = "form"
+FORM_GROUP: Final = "form"
 """Groups by the measure that judges a turn."""
-UNTOLD: Final = "it was not judged"
-OTHER: Final = "other reasons"
+NOT_JUDGED: Final = "it was not judged"
+OTHER_REASONS: Final = "other reasons"
 MOST_REASONS: Final = 20
 """Maximum number of different reasons in a row."""
 REASON_CHARS: Final = 200
@@ -176,7 +175,7 @@ class ItemColumns:
             return {(item, epoch): value for item, epoch, value in self._scores.execute(query, (model, metric))}
 
 
-def summarise(
+def add_summary(
     model: str,
     measures: Sequence[Measure],
     *,
@@ -232,7 +231,7 @@ def _add(model: str, measure: Measure, signature: str, tables: Tables, reasons: 
     for by in measure.by:
         for group, part in sorted(group_measure(measure, by).items(), key=lambda found: _in_order(found[0])):
             low, high = _interval(part)
-            if by == TURN and part.value is not None and group.isdigit():
+            if by == TURN_GROUP and part.value is not None and group.isdigit():
                 tables.curves.append(
                     CurvePoint(
                         model=model,
@@ -244,7 +243,7 @@ def _add(model: str, measure: Measure, signature: str, tables: Tables, reasons: 
                         **value_fields(part.value, low, high, withheld=part.withheld),
                     )
                 )
-            elif by != TURN:
+            elif by != TURN_GROUP:
                 tables.groups.append(
                     GroupRow(
                         model=model,
@@ -261,13 +260,13 @@ def _add(model: str, measure: Measure, signature: str, tables: Tables, reasons: 
 
 def _count_reasons(measure: Measure, known: Mapping[str, str]) -> dict[str, int]:
     found = Counter(
-        " ".join((entry.reason or known.get(entry.item_id or "", UNTOLD)).split())[:REASON_CHARS]
+        " ".join((entry.reason or known.get(entry.item_id or "", NOT_JUDGED)).split())[:REASON_CHARS]
         for entry in measure.entries
         if entry.applies and entry.value is None
     )
     most = dict(found.most_common(MOST_REASONS))
     rest = found.total() - sum(most.values())
-    return most | ({OTHER: rest} if rest else {})
+    return most | ({OTHER_REASONS: rest} if rest else {})
 
 
 def _interval(measure: Measure) -> tuple[float, float] | tuple[None, None]:
@@ -298,7 +297,6 @@ def correct_measure(
 
     Args:
         measured: Judges of one model's turns with their headlines.
-        turns: The turns.
 
     Returns:
         The measure and the judges that it rests on; None if one measure is enough, or none applies.
@@ -319,7 +317,7 @@ def correct_measure(
             if entry.item_id is None or not entry.applies or entry.item_id in items or info is None:
                 continue
             value = None if entry.value is None else info.share(entry.value * measure.scale + measure.offset)
-            groups = {**entry.groups, FORM: (info.title,)}
+            groups = {**entry.groups, FORM_GROUP: (info.title,)}
             items[entry.item_id] = dataclasses.replace(entry, value=value, groups=groups, mean_of=None)
             own += 1
         if own:
@@ -331,7 +329,7 @@ def correct_measure(
         for turn in turns
         if turn.state.is_due and turn.item_id not in items
     }
-    by = (FORM, TURN, "question_type", "task")
+    by = (FORM_GROUP, TURN_GROUP, "question_type", "task")
     return mean_measure(CORRECT, [*items.values(), *rest.values()], scale=PER_CENT, by=by), used
 
 
@@ -395,7 +393,7 @@ def tables_of(
         tables: Tables = whole,
         reasons: Mapping[str, str] | None = None,
     ) -> None:
-        summarise(
+        add_summary(
             model,
             measures,
             subject=subject,
@@ -482,7 +480,7 @@ def tables_of(
             measures = judge.measures(null.units, null.scores) if null.units else []
             measured += [(judge, measure) for measure in measures[:1]]
             hashes[judge.name] = judged_hash(null.units, judge)
-            summarise(
+            add_summary(
                 NULL_MODEL,
                 measures,
                 subject=subject,
@@ -497,7 +495,7 @@ def tables_of(
         if (joint := correct_measure(measured, (turn for unit in rests_on for turn in unit.turns))) is not None:
             data = short_hash([hashes[judge.name] for judge in joint[1]])
             parts = (("data", data), *_joint_parts(joint[1], judging))
-            summarise(NULL_MODEL, [joint[0]], subject=subject, signed=parts, tables=nothing)
+            add_summary(NULL_MODEL, [joint[0]], subject=subject, signed=parts, tables=nothing)
         whole.summary += nothing.summary
         whole.floor += _floor_rows(evaluation.null, nothing)
         if nothing.summary:
@@ -662,6 +660,6 @@ def _answer_set(
         not_scored=dict(left_out),
         signed=signed,
         samples=samples,
-        played=asked_hash(turns),
+        played=questions_hash(turns),
         lacking=lacking,
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from reeltalk.errors import UnusableError
-from reeltalk.judge.asking import UNREAD
+from reeltalk.judge.asking import UNUSABLE_REPLIES
 from reeltalk.judge.match import has_short_reference
 from reeltalk.llm.retrying import IN_A_ROW
 from reeltalk.metrics.agree import is_yes_no
@@ -12,7 +12,7 @@ from reeltalk.progress import Tell
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore
 
-SAME: Final = 50
+MOST_SAME_ANSWERS: Final = 50
 """Different questions in a row with the same answer after which a run stops. A model may have few words for a while."""
 SHOWN_CHARS: Final = 120
 _ADVICE: Final = "these replies are forgotten, all others kept. See what answers there, or pass --no-preflight to go on"
@@ -53,7 +53,7 @@ class UselessReplies:
         if count == IN_A_ROW and not self._warned:
             self._warned = True
             self._tell(f"{told}; see what answers before the run costs more")
-        if count >= SAME and self._same_stops:
+        if count >= MOST_SAME_ANSWERS and self._same_stops:
             self.texts = {turn.text}
             raise UnusableError(f"{told}, so the command stops; {_ADVICE}")
 
@@ -66,7 +66,7 @@ class UselessReplies:
         for row in rows if self._stops else ():
             if row.value is not None and row.replies:
                 self._unread = {}
-            elif (row.reason or "").startswith(UNREAD):
+            elif (row.reason or "").startswith(UNUSABLE_REPLIES):
                 self._unread[row.unit_id, row.turn_index, row.sample] = row.replies
             if len(self._unread) >= IN_A_ROW:
                 self.texts = {text for replies in self._unread.values() for text in replies}

@@ -23,14 +23,14 @@ from reeltalk.schema.answers import Answer, AnswerState, UnitKind, item_id
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.store.content import Content
 
-TURNS: Final[tuple[str, ...]] = ("unit_id", "id")
+TURN_COLUMNS: Final[tuple[str, ...]] = ("unit_id", "id")
 """Columns that may name the turn, or the unit that it is in."""
-TEXTS: Final[tuple[str, ...]] = ("text", "answer", "prediction", "response", "output", "pred", "model_answer")
+TEXT_COLUMNS: Final[tuple[str, ...]] = ("text", "answer", "prediction", "response", "output", "pred", "model_answer")
 """Columns that may hold the answer."""
 
 
 def read_answer_table(source: Path, about: Content) -> Content:
-    """Read a model's answers from a table with one of `TURNS`, if needed `turn_index`, and one of `TEXTS`.
+    """Read answers from a table with one of `TURN_COLUMNS`, if needed `turn_index`, and one of `TEXT_COLUMNS`.
 
     An identifier is that of your own questions, of an exported question, or of a dialogue, chain or path. A row without
     a text says that there is no answer. The model is named by a column `model`, else by the file.
@@ -51,8 +51,8 @@ def read_answer_table(source: Path, about: Content) -> Content:
     listed = f"its columns: {', '.join(table.header)}"
     theirs = {plain_column(name): name for name in reversed(table.header)}
     first = 1 if is_text_table(source) else None
-    texts, namers = ([name for name in names if name in theirs] for names in (TEXTS, TURNS))
-    for needed, found, others in (("text", texts, TEXTS[1:]), ("id", namers, TURNS[:1])):
+    texts, namers = ([name for name in names if name in theirs] for names in (TEXT_COLUMNS, TURN_COLUMNS))
+    for needed, found, others in (("text", texts, TEXT_COLUMNS[1:]), ("id", namers, TURN_COLUMNS[:1])):
         if not found:
             hint = f"{listed}{nearest_hint(needed, table.header)}; {', '.join(others)} will do, too"
             hint += "; --answers-format names a published layout"

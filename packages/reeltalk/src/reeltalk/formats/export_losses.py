@@ -11,16 +11,16 @@ from reeltalk.schema.record import Json, Record
 from reeltalk.store.content import Content
 
 Unit = TypeVar("Unit", Dialogue, QAChain)
-UNHELD: Final = ("speech", "entities", "events", "facts", "tag_proposals", "rubrics", "reviews", "rejected", "media")
+UNSTORED: Final = ("speech", "entities", "events", "facts", "tag_proposals", "rubrics", "reviews", "rejected", "media")
 """Tables that no layout of questions can store, in addition to the tables that every export counts."""
-ADDED_LATER: Final = ("chains", "linkages", "paths", "graphs", "answers", "scores", *UNHELD)
+ADDED_LATER: Final = ("chains", "linkages", "paths", "graphs", "answers", "scores", *UNSTORED)
 """Tables that a layout of questions does not fill."""
-MADE_ON_THE_WAY: Final = (
+WORKING_TABLES: Final = (
     "screenings", "shots", "frames", "scenes", "rewrites", "proactive", "known_boxes", "sightings",
     "identity_changes", "gates",
 )  # fmt: skip
 """Working tables of stages, which no published layout of dialogues can hold."""
-WORDS: Final = {
+TABLE_WORDS: Final = {
     "proactive": "proactive tasks",
     "speech": "spoken lines",
     "known_boxes": "known boxes",
@@ -68,34 +68,33 @@ def source_keys_like_ours(files: Iterable[SourceFile]) -> frozenset[str]:
     return frozenset(key for file in files for key in file.extra.get(FILE_FIELDS, ()))
 
 
-def tables_left_out(content: Content, tables: Collection[str] = UNHELD) -> list[str]:
+def tables_left_out(content: Content, tables: Collection[str] = UNSTORED) -> list[str]:
     """A line for each table that has rows."""
     return [
-        f"{WORDS.get(name, name)} are left out: {len(getattr(content, name)):,}"
+        f"{TABLE_WORDS.get(name, name)} are left out: {len(getattr(content, name)):,}"
         for name in tables
         if getattr(content, name)
     ]
 
 
-def fields_left_out(what: str, records: Iterable[Record], kept: Collection[str]) -> list[str]:
+def fields_left_out(what: str, records: Iterable[Record], stored: Collection[str]) -> list[str]:
     """A line for each field that some record sets and that the layout cannot hold.
 
     Args:
         what: The name of the records in the plural, such as `turns`.
-        records: The records.
-        kept: Names of fields that the layout holds or that another line covers.
+        stored: Names of fields that the layout holds or that another line covers.
     """
     counts: Counter[str] = Counter()
     for record in records:
         for name, field in type(record).model_fields.items():
-            if name not in kept and getattr(record, name) != field.get_default(call_default_factory=True):
+            if name not in stored and getattr(record, name) != field.get_default(call_default_factory=True):
                 counts[name] += 1
     return [f"{what} lose their {name}: {count:,}" for name, count in counts.items()]
 
 
-def labels_left_out(turns: Iterable[Turn], kept: Collection[str]) -> list[str]:
+def labels_left_out(turns: Iterable[Turn], stored: Collection[str]) -> list[str]:
     """A line for each vocabulary of labels that the layout cannot hold."""
-    counts = Counter(name for turn in turns for name in turn.labels if name not in kept)
+    counts = Counter(name for turn in turns for name in turn.labels if name not in stored)
     return [f"turns lose their labels of {name}: {count:,}" for name, count in sorted(counts.items())]
 
 

@@ -38,10 +38,10 @@ from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import TABLES
 from reeltalk.store.text_tables import escape_card, markdown_block, markdown_table
 
-FULL: Final = "full"
+FULL_SPLIT: Final = "full"
 """Name of the split for a whole table, since the Hub has no tables without splits."""
 SIZES: Final = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
-ENGLISH: Final = frozenset(
+ENGLISH_LAYOUTS: Final = frozenset(
     {"vdact", "mt-video-bench", "dramaqa", "avsd", "video-mme", "mvbench", "ovo-bench", "streamingbench"}
 )
 """Layouts whose questions are in English throughout."""
@@ -62,7 +62,7 @@ def _languages(content: Content) -> list[str]:
     """Languages of the questions, if the imported files tell them."""
     found: set[str] = set()
     for file in content.source_files:
-        if file.format in ENGLISH:
+        if file.format in ENGLISH_LAYOUTS:
             found.add("en")
         elif file.format == "svbench":
             folders = PurePosixPath(file.path).parts[:-1]
@@ -71,15 +71,7 @@ def _languages(content: Content) -> list[str]:
 
 
 def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: Quality, cite_as: str | None) -> str:
-    """The card as Markdown.
-
-    Args:
-        content: The benchmark.
-        configs: Parts that can be loaded alone, each with the name and path of its splits. The first part is the
-            default.
-        quality: How far its turns were checked.
-        cite_as: How to cite the data set, if the publisher says so.
-    """
+    """The card as Markdown."""
     title = _title(content)
     turns, has_options = 0, False
     for unit in chain[QAChain | Dialogue](content.chains, content.dialogues):
@@ -523,7 +515,6 @@ def write(
 
     Args:
         content: The benchmark.
-        folder: The folder.
         version: Version of the data set; 1.0.0 by default.
         cite_as: How to cite the data set, as BibTeX or in words.
         date_published: Day of its publication.
@@ -546,11 +537,11 @@ def write(
             kind, path = TABLES[name].record, f"data/{name}.parquet"
             columns = (to_columns(row, kind, f"{name} row {number}") for number, row in enumerate(records))
             _write_table(folder / path, columns, arrow_schema(kind))
-            configs[name] = [(FULL, path)]
+            configs[name] = [(FULL_SPLIT, path)]
     lost = _write_graphs(content, folder)
     if content.media:
         _write_table(folder / f"data/{MEDIA}.parquet", _write_media(content, folder), arrow_schema(MediaFile))
-        configs[MEDIA] = [(FULL, f"data/{MEDIA}.parquet")]
+        configs[MEDIA] = [(FULL_SPLIT, f"data/{MEDIA}.parquet")]
     quality = content_quality(content)
     (folder / "README.md").write_text(_card(content, configs, quality, cite_as), encoding="utf-8", newline="\n")
     checked = " ".join(quality_sentences(quality)) if quality.turns and quality.results else ""
@@ -575,10 +566,10 @@ def _split_names(content: Content) -> dict[str | None, str]:
     units = chain[QAChain | Dialogue](content.chains, content.dialogues)
     names: dict[str | None, str] = {}
     for split in {splits.get(unit.video_id) for unit in units if unit.turns}:
-        name = re.sub(r"\W+", "_", split or FULL, flags=re.ASCII)[:60]
+        name = re.sub(r"\W+", "_", split or FULL_SPLIT, flags=re.ASCII)[:60]
         names[split] = "all_" if name == "all" else name
     if len(set(names.values())) > 1:
-        names = {split: UNASSIGNED if name == FULL else name for split, name in names.items()}
+        names = {split: UNASSIGNED if name == FULL_SPLIT else name for split, name in names.items()}
     return names
 
 

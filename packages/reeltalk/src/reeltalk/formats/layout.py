@@ -100,19 +100,19 @@ LONGEST_NAME_BYTES: Final = 100
 """A longer name of a video, model or judge is not used as a file or folder name in an export."""
 
 
-FORM: Final = "form"
+FORM_KEY: Final = "form"
 """Key of `SourceFile.extra` that holds the difference."""
 
 
 def keep_form(file: SourceFile, theirs: Json, ours: Json) -> SourceFile:
     """`file`, with the difference from `ours` to `theirs` in its `extra`; unchanged if the two are the same."""
     found = difference(theirs, ours)
-    return file if found is None else file.model_copy(update={"extra": {**file.extra, FORM: found}})
+    return file if found is None else file.model_copy(update={"extra": {**file.extra, FORM_KEY: found}})
 
 
 def restore_form(file: SourceFile, ours: Json) -> Json:
     """The document in the source's form, except for values that changed since the import."""
-    return apply_difference(ours, file.extra[FORM]) if isinstance(file.extra.get(FORM), dict) else ours
+    return apply_difference(ours, file.extra[FORM_KEY]) if isinstance(file.extra.get(FORM_KEY), dict) else ours
 
 
 def difference(theirs: Json, ours: Json) -> dict[str, Json] | None:

@@ -13,8 +13,8 @@ from typing import ClassVar
 from reeltalk.errors import InputError
 from reeltalk.formats import mt_video_bench_layout as layout
 from reeltalk.formats.export_losses import (
-    MADE_ON_THE_WAY,
-    UNHELD,
+    UNSTORED,
+    WORKING_TABLES,
     fields_left_out,
     labels_left_out,
     source_fields,
@@ -131,7 +131,7 @@ class _Writer(ReleaseWriter):
 
     def _lose_the_rest(self) -> None:
         content = self.content
-        tables = ("clips", "chains", "linkages", "paths", "graphs", *MADE_ON_THE_WAY, *UNHELD)
+        tables = ("clips", "chains", "linkages", "paths", "graphs", *WORKING_TABLES, *UNSTORED)
         self.lost += tables_left_out(content, tables)
         self.lose(self.basic, "rounds of none of the six tasks, whose Ability is a basic capability")
         named: set[str] = {dialogue.video_id for dialogue in content.dialogues}
@@ -168,18 +168,14 @@ class _AnswerReader(MTVideoReader):
 
     def __init__(self, source: Path, about: Content) -> None:
         super().__init__(source)
-        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named}
+        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named_kinds}
         dialogues: dict[str, Dialogue] = {dialogue.id: dialogue for dialogue in about.dialogues}
         for name, own in _Writer(about, Path()).named().items():
             dialogue = self.dialogues[name] = dialogues[own]
             self.rounds[own] = {round_number(turn, index): index for index, turn in enumerate(dialogue.turns)}
 
     def read(self) -> Content:
-        """Read the answers, each about a dialogue of the benchmark.
-
-        Raises:
-            InputError: A file is damaged, is about another benchmark, or there are no answers.
-        """
+        """Read the answers, each about a dialogue of the benchmark."""
         files = self.collect()
         if not any(file.kind == "answers" for file in files):
             raise InputError("no models' answers to MT-Video-Bench here", file=self.source, hint=self.expected)

@@ -31,8 +31,8 @@ ERROR_MARK: Final = "[ERROR]"
 CHECKLIST_SUFFIX: Final = "_CheckList"
 CRITERION: Final = "checklist"
 """The accuracy of a round, averaged over the judge's runs; `checklist/run 1` is one run's."""
-RUN: Final = f"{CRITERION}/run "
-ORDER: Final = "rounds"
+RUN_PREFIX: Final = f"{CRITERION}/run "
+ORDER_KEY: Final = "rounds"
 """Key of a checklist file's `extra` that lists the order of rounds if it is not ascending."""
 
 FOLDERS: Final = {
@@ -276,7 +276,7 @@ class MTVideoDocuments:
             for index, turn in enumerate(dialogue.turns)
             if turn.checklist is not None
         }
-        order = [number for number in file.extra.get(ORDER, {}).get(dialogue.id, ()) if number in found]
+        order = [number for number in file.extra.get(ORDER_KEY, {}).get(dialogue.id, ()) if number in found]
         return [_checklist_row(number, found[number]) for number in dict.fromkeys((*order, *found))]
 
     def _answers(self, file: SourceFile, dialogue: Dialogue) -> list[str]:
@@ -318,7 +318,7 @@ def _result(scores: list[JudgedScore]) -> dict[str, Json]:
     for score in scores:
         if score.criterion == CRITERION:
             row |= {"CHECKLISTS_EVAL": None, "ACC": score.value} | score.extra
-        elif score.criterion.startswith(RUN):
-            run = {"run_id": score.criterion.removeprefix(RUN), "results": None, "acc": score.value}
+        elif score.criterion.startswith(RUN_PREFIX):
+            run = {"run_id": score.criterion.removeprefix(RUN_PREFIX), "results": None, "acc": score.value}
             row["ALL_RUNS"].append(run | score.extra)
     return row

@@ -48,7 +48,7 @@ class MTVideoReader(ReleaseReader):
         "eval_results/<model>_eval_<judge>/<task>.json, tasks being object_reference, memory_recall, summary, "
         "answer_refusal, topic_shifting, proactive_interaction"
     )
-    named: ClassVar = ("answers", "results")
+    named_kinds: ClassVar = ("answers", "results")
     elsewhere = "import the folder that holds mtqa/ as well"
     """Advice for a dialogue that is not known."""
 
@@ -82,7 +82,7 @@ class MTVideoReader(ReleaseReader):
 
     def subject(self, file: ReleaseFile) -> tuple[object, ...]:
         """What a file is about."""
-        return file.path.name, *(self.names(file.name) if file.kind in self.named else ())
+        return file.path.name, *(self.names(file.name) if file.kind in self.named_kinds else ())
 
     def plain(self) -> Callable[[SourceFile], Json]:
         """Makes the document of a file in our form."""
@@ -236,7 +236,7 @@ class MTVideoReader(ReleaseReader):
             if numbers != sorted(numbers):
                 order[dialogue.id] = [*numbers]
             found[dialogue.id] = event
-        self._add_events(file, found, **{layout.ORDER: order, FILE_FIELDS: fields_like_ours(extras)})
+        self._add_events(file, found, **{layout.ORDER_KEY: order, FILE_FIELDS: fields_like_ours(extras)})
 
     # ── answers and results ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -402,4 +402,4 @@ def _scores(
         extra: dict[str, Json] = {"run_id": run.run_id} if not isinstance(run.run_id, str) else {}
         if run.results is not None:
             extra["results"] = run.results
-        yield score(f"{layout.RUN}{name}", run.acc, {**extra, **run.unknown}, at)
+        yield score(f"{layout.RUN_PREFIX}{name}", run.acc, {**extra, **run.unknown}, at)

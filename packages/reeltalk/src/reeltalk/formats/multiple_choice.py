@@ -41,9 +41,7 @@ def choice(
     """A turn with options, which lose their letters.
 
     Args:
-        file: The file.
         place: The place of the question in it.
-        question: The question.
         options: The options, as they are in the file.
         right: The right one: its words, its letter, or its index from 0; None if it is hidden.
         labels: Labels of the turn.

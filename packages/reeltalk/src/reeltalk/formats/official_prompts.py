@@ -20,7 +20,7 @@ Source = Literal["svbench", "vdact", "mt-video-bench"]
 
 
 @dataclass(frozen=True)
-class InScript:
+class ScriptPrompt:
     """A prompt in a Python file of a repository."""
 
     name: str
@@ -35,12 +35,14 @@ class InScript:
 _SVBENCH_SCRIPT: Final = {
     name: name for name in ("video_id", "scene_id", "questions", "ground_truth", "model_responses", "relationships")
 }
-IN_SCRIPTS: Final[Mapping[Source, tuple[InScript, ...]]] = {
-    "vdact": (InScript("judge/vdeval-published", "VDEval/prompt.py", "VDEVAL_INSTRUCTION"),),
+IN_SCRIPTS: Final[Mapping[Source, tuple[ScriptPrompt, ...]]] = {
+    "vdact": (ScriptPrompt("judge/vdeval-published", "VDEval/prompt.py", "VDEVAL_INSTRUCTION"),),
     "svbench": (
-        InScript("judge/svbench-published", "evaluation/eval_chainQA_gpt4_gpt4o.py", "prompt", _SVBENCH_SCRIPT),
-        InScript("judge/svbench-streaming-published", "evaluation/eval_ConQA_gpt4_gpt4o.py", "prompt", _SVBENCH_SCRIPT),
-        InScript(
+        ScriptPrompt("judge/svbench-published", "evaluation/eval_chainQA_gpt4_gpt4o.py", "prompt", _SVBENCH_SCRIPT),
+        ScriptPrompt(
+            "judge/svbench-streaming-published", "evaluation/eval_ConQA_gpt4_gpt4o.py", "prompt", _SVBENCH_SCRIPT
+        ),
+        ScriptPrompt(
             "judge/gpt-score-published",
             "evaluation/eval_SingleQA_gpt4_gpt4o.py",
             "prompt",
@@ -51,13 +53,13 @@ IN_SCRIPTS: Final[Mapping[Source, tuple[InScript, ...]]] = {
         ),
     ),
     "mt-video-bench": (
-        InScript(
+        ScriptPrompt(
             "judge/checklist-published",
             "eval/eval.py",
             "PROMPT",
             {"model_answer": "model_answer", "checklist_str": "checklist"},
         ),
-        InScript(
+        ScriptPrompt(
             "answer/mt-video-bench-published",
             "eval/infer_qwen25vl.py",
             "PROMPT",
@@ -92,7 +94,7 @@ def official_prompts(source: Source, path: Path) -> dict[str, tuple[str, Path]]:
     return found
 
 
-def _in_script(one: InScript, file: Path) -> str:
+def _in_script(one: ScriptPrompt, file: Path) -> str:
     source = read_small(file, LARGEST_SCRIPT_BYTES)
     try:
         with warnings.catch_warnings():

@@ -49,7 +49,7 @@ from reeltalk.store.foreign import VIDEO_SUFFIXES, visible_files
 from reeltalk.store.rows import NamedRows
 
 FORMAT: Final = "qa"
-NEEDED: Final = ("video", "question", "answer")
+NEEDED_COLUMNS: Final = ("video", "question", "answer")
 COLUMNS: Final = (
     "id", "video", "dialogue", "turn", "question", "answer", "asked_at_s", "start_s", "end_s", "options", "correct",
     "type", "task", "split",
@@ -64,9 +64,9 @@ ID: Final = "qa_id"
 """Key of a turn's `extra`: the identifier of its row."""
 TASK: Final = "task"
 """The vocabulary of tasks of turns, if the turns of a dialogue have different ones."""
-COMPARED: Final = 1_000
+MOST_COMPARED: Final = 1_000
 """Columns whose names are compared with ours; a table with more has measurements in the others."""
-SHOWN: Final = 5
+MOST_PROBLEMS: Final = 5
 """Most further problems that an error names."""
 
 _OPTION = re.compile(r"option_([a-z])")
@@ -216,10 +216,10 @@ class _Reader:
         if not self.tables and self.faults:
             raise self.faults[0]
         if not self.tables:
-            listed = f"; its tables: {', '.join(others[:SHOWN])}" if others else ""
+            listed = f"; its tables: {', '.join(others[:MOST_PROBLEMS])}" if others else ""
             raise InputError(
                 "no table of questions here", file=self.source,
-                hint=f"expected {', '.join(TABLE_SUFFIXES)} with the columns {', '.join(NEEDED)}{listed}",
+                hint=f"expected {', '.join(TABLE_SUFFIXES)} with the columns {', '.join(NEEDED_COLUMNS)}{listed}",
             )  # fmt: skip
         self.content.warnings += [f"{name} was not read: it is no table of questions" for name in others]
 
@@ -290,7 +290,7 @@ class _Reader:
         if "video" not in taken and in_folder and FILE_NAME in header:
             meanings[FILE_NAME] = "video"
             taken.add("video")
-        needed = [name for name in NEEDED if name != "answer" or "correct" not in taken]
+        needed = [name for name in NEEDED_COLUMNS if name != "answer" or "correct" not in taken]
         missing = [name for name in needed if name not in taken]
         if missing:
             near = nearest_hint(missing[0], [name for name in header if name not in meanings])
@@ -300,7 +300,7 @@ class _Reader:
                 hint=f"its columns: {', '.join(header)}{near}; name it with --columns {given}",
             )  # fmt: skip
         free = [name for name in COLUMNS if name not in taken and name != "options"]
-        for theirs in dict.fromkeys(header[:COMPARED]):
+        for theirs in dict.fromkeys(header[:MOST_COMPARED]):
             near_names = difflib.get_close_matches(plain_column(theirs), free, 1, 0.8) if theirs not in meanings else []
             starts = [name for name in free if name == f"{plain_column(theirs)}_s"]
             if starts or near_names:

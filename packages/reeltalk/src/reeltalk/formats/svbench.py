@@ -16,8 +16,8 @@ from typing import ClassVar, Final
 from reeltalk.errors import InputError
 from reeltalk.formats import svbench_layout as layout
 from reeltalk.formats.export_losses import (
-    MADE_ON_THE_WAY,
-    UNHELD,
+    UNSTORED,
+    WORKING_TABLES,
     fields_left_out,
     labels_left_out,
     source_fields,
@@ -27,7 +27,7 @@ from reeltalk.formats.export_losses import (
 from reeltalk.formats.layout import LONGEST_NAME_BYTES
 from reeltalk.formats.release import ReleaseFile, ReleaseWriter
 from reeltalk.formats.svbench_documents import SVBenchDocuments
-from reeltalk.formats.svbench_layout import FORMAT, LANGUAGE, first_reference, language_of, slots
+from reeltalk.formats.svbench_layout import FORMAT, LANGUAGE, first_reference, language_of, with_empty_places
 from reeltalk.formats.svbench_read import SVBenchReader, linked_content
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.outcomes import SourceFile
@@ -35,9 +35,9 @@ from reeltalk.schema.record import derive_id
 from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json
 
-OF_CHAINS: Final = ("dialogue", "con", "answers", "judged chain", "judged single")
+CHAIN_FILES: Final = ("dialogue", "con", "answers", "judged chain", "judged single")
 """Kinds of files whose records are chains."""
-OF_DIALOGUES: Final = ("streaming", "judged con")
+DIALOGUE_FILES: Final = ("streaming", "judged con")
 """Kinds of files whose records become dialogues if their chains are unknown."""
 _HELD_OF_CHAINS: Final = frozenset({"id", "video_id", "clip_id", "turns"})
 _HELD_OF_TURNS: Final = frozenset({"question", "references", "asked_at_s", "labels"})
@@ -91,7 +91,7 @@ class _Writer(ReleaseWriter):
     def _without_ours(self) -> None:
         """Remove our own keys from `extra`; a chain or path that no file holds keeps none."""
         fields = source_keys_like_ours(self.files)
-        chains, paths = self.records_in(*OF_CHAINS), self.records_in("path")
+        chains, paths = self.records_in(*CHAIN_FILES), self.records_in("path")
         self.content = replace(
             self.content,
             chains=[
@@ -149,7 +149,7 @@ class _Writer(ReleaseWriter):
             self.add("meta", f"Meta/Meta_{language.upper()}/meta_{name}.csv", ids, about)
 
     def _plan_chains(self) -> None:
-        covered = self.records_in(*OF_CHAINS)
+        covered = self.records_in(*CHAIN_FILES)
         renamed = 0
         by_video: dict[tuple[str, str], list[str]] = defaultdict(list)
         for chain in self.content.chains:
@@ -169,7 +169,7 @@ class _Writer(ReleaseWriter):
             empty = sorted({*range(max(places))} - {*places}) if places and is_new else []
             if empty:
                 self.files[index] = file.model_copy(update={"extra": {**file.extra, "empty": empty}})
-            entries = enumerate(slots(ids, empty))
+            entries = enumerate(with_empty_places(ids, empty))
             renamed += sum(chain_id not in (None, f"{stem}{number}") for number, chain_id in entries)
         if renamed and not covered:
             self.lost.append(f"chains get new identifiers when read again, <video>/<language>/<place>: {renamed:,}")
@@ -246,8 +246,8 @@ class _Writer(ReleaseWriter):
     def _lose_the_rest(self, content: Content) -> None:
         """A line for each thing that the layout cannot express."""
         imported = ReleaseWriter(content, self.folder, files=content.source_files_of(FORMAT))
-        streamed, paths = imported.records_in(*OF_DIALOGUES), imported.records_in("path")
-        chains = imported.records_in(*OF_CHAINS)
+        streamed, paths = imported.records_in(*DIALOGUE_FILES), imported.records_in("path")
+        chains = imported.records_in(*CHAIN_FILES)
         own = [chain for chain in content.chains if chain.id not in chains]
         turns = [turn for chain in content.chains for turn in chain.turns]
         steps = [step.turn for path in content.paths if path.id not in paths for step in path.steps if step.turn]
@@ -274,8 +274,8 @@ class _Writer(ReleaseWriter):
         }
         for what, count in counts.items():
             self.lose(count, what)
-        unheld = [name for name in UNHELD if name != "rejected"]
-        self.lost += tables_left_out(content, ("graphs", *MADE_ON_THE_WAY, *unheld))
+        unheld = [name for name in UNSTORED if name != "rejected"]
+        self.lost += tables_left_out(content, ("graphs", *WORKING_TABLES, *unheld))
         self.lose(sum(row.extra.get("file") is None for row in content.rejected), "refused records are left out")
         described = (video.model_copy(update={"extra": {}}) for video in content.videos)
         self.lost += fields_left_out("videos", described, {"id", "file", "split"})
@@ -294,7 +294,9 @@ def _at_chain_times(path: DialoguePath) -> DialoguePath:
     return path.model_copy(update={"extra": {}, "steps": tuple(steps)})
 
 
-WHICH: Final = "give the folder of answers to the benchmark that --bench names, or name the one that they are about"
+ANSWERS_HINT: Final = (
+    "give the folder of answers to the benchmark that --bench names, or name the one that they are about"
+)
 
 
 class _AnswerReader(SVBenchReader):
@@ -312,7 +314,7 @@ class _AnswerReader(SVBenchReader):
 
     def __init__(self, source: Path, about: Content) -> None:
         super().__init__(source)
-        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named}
+        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named_kinds}
         writer = _Writer(about, Path())
         files = writer.plan()
         self.used = {used: name.removeprefix("video ") for name, used in writer.names.items()}
@@ -338,11 +340,7 @@ class _AnswerReader(SVBenchReader):
                 self.dialogues[dialogue.id] = dialogue
 
     def read(self) -> Content:
-        """Read the answers, each about a chain or path of the benchmark.
-
-        Raises:
-            InputError: A file is damaged, is about another benchmark, or there are no answers.
-        """
+        """Read the answers, each about a chain or path of the benchmark."""
         files = [file for file in self.collect() if file.kind in self.kinds]
         if not files:
             raise InputError("no models' answers to SVBench here", file=self.source, hint=self.expected)
@@ -351,7 +349,7 @@ class _AnswerReader(SVBenchReader):
         answers = self.content.answers
         if answers and all(answer.asked_as is not None for answer in answers):
             problem = "none of these questions is at its place in the benchmark"
-            raise InputError(problem, file=files[0].path, value=answers[0].asked_as, hint=WHICH)
+            raise InputError(problem, file=files[0].path, value=answers[0].asked_as, hint=ANSWERS_HINT)
         return self.content
 
     def key_of(self, file: ReleaseFile, video: str, place: str) -> tuple[str, str]:
@@ -361,7 +359,7 @@ class _AnswerReader(SVBenchReader):
         language = spoken[0] if named is None and len(spoken) == 1 else named or layout.DEFAULT_LANGUAGE
         if language not in spoken:
             known = f"are in {', '.join(sorted(spoken))} alone" if spoken else "are not in the benchmark"
-            raise file.error(f"chains of video '{video}' {known}", place, hint=WHICH)
+            raise file.error(f"chains of video '{video}' {known}", place, hint=ANSWERS_HINT)
         return video, language
 
 

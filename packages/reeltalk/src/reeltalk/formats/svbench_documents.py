@@ -12,11 +12,11 @@ from typing import Final
 
 from reeltalk.formats.layout import restore_form
 from reeltalk.formats.svbench_layout import (
-    ABSENT,
     CRITERIA,
     END,
     FORMAT,
     META_COLUMNS,
+    NO_SCORE,
     NOT_APPLICABLE,
     START,
     ChainEntry,
@@ -25,8 +25,8 @@ from reeltalk.formats.svbench_layout import (
     first_reference,
     language_of,
     relation_of,
-    slots,
     spell_time,
+    with_empty_places,
 )
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn
@@ -72,7 +72,7 @@ class SVBenchDocuments:
         numbers: dict[str, int] = {}
         for file in self.files:
             if file.kind == "dialogue":
-                entries = slots(file.records, file.extra.get("empty", []))
+                entries = with_empty_places(file.records, file.extra.get("empty", []))
                 numbers |= {chain_id: number for number, chain_id in enumerate(entries) if chain_id}
         counts: dict[str, int] = defaultdict(int)
         for chain in self.chains.values():
@@ -113,7 +113,7 @@ class SVBenchDocuments:
         if file.kind == "streaming":
             records = [name for name in records if name in self.paths or name in self.dialogues]
         make = makers[file.kind]
-        return [make(file, name) if name else {} for name in slots([*records], file.extra.get("empty", []))]
+        return [make(file, name) if name else {} for name in with_empty_places([*records], file.extra.get("empty", []))]
 
     def _row(self, file: SourceFile, video_id: str, known: dict[str, str]) -> dict[str, str]:
         """A row of a table: what we know, and the other columns of the source."""
@@ -149,7 +149,7 @@ class SVBenchDocuments:
 
     def _con(self, file: SourceFile) -> list[Json]:
         pairs = list(zip(file.records[::2], file.records[1::2], strict=False))
-        entries = slots([str(number) for number in range(len(pairs))], file.extra.get("empty", []))
+        entries = with_empty_places([str(number) for number in range(len(pairs))], file.extra.get("empty", []))
         return [self._con_entry(file, place, *pairs[int(n)]) if n else {} for place, n in enumerate(entries)]
 
     def _con_entry(self, file: SourceFile, index: int, before: str, after: str) -> dict[str, Json]:
@@ -304,7 +304,7 @@ def _evaluation(scores: list[JudgedScore], name: str = "scores") -> dict[str, Js
     order = {criterion: place for place, criterion in enumerate(CRITERIA)}
     fields: dict[str, Json] = {}
     for row in sorted(scores, key=lambda row: order.get(row.criterion, len(order))):
-        if row.state is ScoreState.UNSCORED and row.reason == ABSENT:
+        if row.state is ScoreState.UNSCORED and row.reason == NO_SCORE:
             continue
         if row.state is ScoreState.NOT_APPLICABLE:
             fields[row.criterion] = NOT_APPLICABLE
@@ -374,7 +374,7 @@ def join_inputs(content: Content) -> list[JoinInput]:
             continue
         rows = documents.document(file)
         if file.kind == "dialogue":
-            entries = slots(file.records, file.extra.get("empty", []))
+            entries = with_empty_places(file.records, file.extra.get("empty", []))
             own.chain_ids += entries
             own.chains += [
                 {START: row[START]} if chain_id and START in row else {}

@@ -30,7 +30,7 @@ NOT_APPLICABLE: Final = -1
 HIGHEST_SCORE: Final = 10
 ALIASES: Final = {"Overall Score": OVERALL}
 """The paper's prompt uses *Score*, and the published script expects *Evaluation*."""
-ABSENT: Final = "the record has no such score"
+NO_SCORE: Final = "the record has no such score"
 
 META_COLUMNS: Final = ("Video_Name", "Path_of_Video", "Sort_of_Set")
 SCENE_COLUMNS: Final = ("path", "timestamp")
@@ -356,7 +356,7 @@ def first_reference(texts: tuple[str, ...]) -> str:
     return texts[0] if texts else ""
 
 
-def slots(records: tuple[str, ...] | list[str], empty: list[int]) -> list[str | None]:
+def with_empty_places(records: tuple[str, ...] | list[str], empty: list[int]) -> list[str | None]:
     """The entries of a list in a file: its records in order, and None at the places that are empty."""
     ids, places = iter(records), set(empty)
     return [None if place in places else next(ids, None) for place in range(len(records) + len(places))]

@@ -105,9 +105,12 @@ def read_spreadsheet(path: Path) -> GuessedTable:
 def _bytes_of(path: Path) -> bytes:
     try:
         with open_file(path) as stream:
-            return stream.read(_MOST_BYTES)
+            content = stream.read(_MOST_BYTES + 1)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+    if len(content) > _MOST_BYTES:
+        raise InputError("over 256 MiB", file=path, hint="divide it into several tables of one folder")
+    return content
 
 
 def is_filled(row: Iterable[object]) -> bool:
@@ -352,7 +355,10 @@ def _records(value: Json, found: GuessedTable) -> Iterator[tuple[str, Json]]:
     if isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
         found.note("rows apart from the names of columns, as pandas splits them", name)
         for number, row in enumerate(data):
-            yield f"$.data[{number}]", dict(zip(map(str, columns), row if isinstance(row, list) else [], strict=False))
+            if isinstance(row, list) and len(row) == len(columns):
+                yield f"$.data[{number}]", dict(zip(map(str, columns), row, strict=True))
+            else:
+                yield f"$.data[{number}]", row
     elif len(lists) == 1 and len(members) > 1 and not _names_videos(lists):
         [(key, rows)] = lists.items()
         found.note(f"the rows are the list {key!r}", name)
@@ -378,14 +384,20 @@ def _records(value: Json, found: GuessedTable) -> Iterator[tuple[str, Json]]:
             for number, row in enumerate(one if isinstance(one, list) else [one]):
                 place = f"$.{key}[{number}]" if isinstance(one, list) else f"$.{key}"
                 yield place, {key_is: key, **row} if isinstance(row, dict) else row
-    elif members and all(isinstance(one, list) for one in members.values()):
+    elif columns_of := _columns(members):
         found.note("a list for each column", name)
         yield from (
             (f"row {number}", dict(zip(members, cells, strict=True)))
-            for number, cells in enumerate(zip(*map(list, members.values()), strict=False))
+            for number, cells in enumerate(zip(*columns_of, strict=True))
         )
     else:
         raise InputError("not a list of objects", file=found.path, hint="write [{…}, {…}], a row each")
+
+
+def _columns(members: dict[str, Json]) -> list[list[Json]]:
+    """The lists of a document that has one of the same length for each column; none of another document."""
+    lists = [one for one in members.values() if isinstance(one, list)]
+    return lists if len(lists) == len(members) and len({len(one) for one in lists}) == 1 else []
 
 
 def _first(members: dict[str, Json]) -> dict[str, Json]:

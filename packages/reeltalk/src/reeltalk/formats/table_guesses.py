@@ -329,10 +329,7 @@ def _find_files(found: GuessedTable, films: Sequence[str]) -> None:
 
 
 def _files_named(wanted: str, films: Sequence[str]) -> list[str]:
-    """The files that a name may mean: the end of its path, its name in any case, or a name that only ends in it.
-
-    yt-dlp puts the identifier behind the title, and others a prefix before the name, as `v_`.
-    """
+    """The files that a name may mean: the end of its path, its name in any case, or a name that only ends in it."""
     if address := _ADDRESS.search(wanted):
         wanted = address[1]
     path = unicodedata.normalize("NFC", unquote(wanted).replace("\\", "/")).casefold()
@@ -608,7 +605,7 @@ def _mend_answers(found: GuessedTable, row: TableRow, theirs: Mapping[str, str],
         found.note("further answers", row.where, column, given, list[Json](listed))
     elif ours == "answer" and texts != given and (listed or isinstance(texts, str)):
         row.cells[column] = texts
-        found.note("an answer out of what stands around it", row.where, column, given, texts)
+        found.note("an answer out of the text around it", row.where, column, given, texts)
 
 
 def _are_minutes(found: GuessedTable, theirs: Mapping[str, str]) -> bool:
@@ -648,7 +645,7 @@ def _split_options(text: str) -> list[str] | None:
     if text.strip().startswith(("[", "{", "(")):
         # numpy writes no commas between texts, and Python would join them
         quoted = _QUOTED.findall(text) if re.search(r"['\"]\s+['\"]", text) and not re.search(r"['\"],", text) else []
-        value = [ast.literal_eval(one) for one in quoted] or _literal(text.strip())
+        value = [_literal(one) or one[1:-1] for one in quoted] or _literal(text.strip())
         if isinstance(value, dict):
             value = list(value.values())
         if (

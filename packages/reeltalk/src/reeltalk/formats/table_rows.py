@@ -29,7 +29,7 @@ from reeltalk.store.documents import (
 )
 from reeltalk.store.text_tables import is_formula
 
-NEAR: Final = 0.35
+LEAST_SIMILARITY: Final = 0.35
 """Least similarity, 0 to 1, of two names that may be one misspelt."""
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 """Endings of the files that can be read and written."""
@@ -205,7 +205,7 @@ def _write_csv(path: Path, rows: Iterable[dict[str, Json]]) -> None:
         has_formulas = any(is_formula(cell) for cells in (header, *_csv_cells(rows, most)) for cell in cells)
         for place, cells in enumerate(chain([header], _csv_cells(rows, most))):
             numbers = [str(number) for number, cell in enumerate(cells, start=1) if is_formula(cell)]
-            guards = [" ".join([GUARDED] * (place == 0) + numbers)] if has_formulas else []
+            guards = [" ".join([GUARDED_COLUMN] * (place == 0) + numbers)] if has_formulas else []
             stream.write(_csv_line([f"'{cell}" if is_formula(cell) else cell for cell in cells] + guards, delimiter))
 
 
@@ -226,14 +226,14 @@ def _csv_cells(rows: Iterable[dict[str, Json]], most: Mapping[str, int]) -> Iter
         yield cells
 
 
-GUARDED: Final = "guarded_cells"
+GUARDED_COLUMN: Final = "guarded_cells"
 """Last column of CSV that holds texts like formulas: it numbers the guarded cells of a row from 1; its name those of
 the header."""
 
 
 def guarded_columns(header: Sequence[object]) -> int | None:
-    """The number of cells of a row whose last one is of `GUARDED`; None if the table has no such column."""
-    found = re.fullmatch(rf"{GUARDED}( \d+)*", str(header[-1])) if header else None
+    """The number of cells of a row whose last one is of `GUARDED_COLUMN`; None if the table has no such column."""
+    found = re.fullmatch(rf"{GUARDED_COLUMN}( \d+)*", str(header[-1])) if header else None
     return len(header) if found else None
 
 
@@ -262,7 +262,7 @@ def plain_column(name: str) -> str:
 def nearest_hint(name: str, known: Iterable[str]) -> str:
     """The end of a sentence that says which known name is nearest to a wrong one; empty if none is near."""
     by_plain = {plain_column(other): other for other in known}
-    found = difflib.get_close_matches(plain_column(name), list(by_plain), 1, NEAR)
+    found = difflib.get_close_matches(plain_column(name), list(by_plain), 1, LEAST_SIMILARITY)
     return f"; the nearest is {by_plain[found[0]]!r}" if found else ""
 
 

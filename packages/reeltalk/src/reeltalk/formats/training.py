@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, InputError
-from reeltalk.formats import TRAINING
+from reeltalk.formats import TRAINING_LAYOUTS
 from reeltalk.formats.training_samples import SampleLayout, line_text, to_lines
 from reeltalk.formats.training_units import Cutter, TrainingOptions, TrainingUnits, conversations
 from reeltalk.parallel import Call, Executor, Failure, Limits
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, ignore_progress
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json
 from reeltalk.schema.sft import TokenCounter, TrainingSample, tokens_of
@@ -28,9 +28,9 @@ from reeltalk.store.documents import write_json
 from reeltalk.video.serving import REFUSED, UNWRITABLE
 
 FRAMES: Final = "frames"
-MADE_AS: Final = "made.json"
+RECORD_FILE: Final = "made.json"
 """File next to the pictures of a video that records their source and settings."""
-MADE_BY: Final = 1
+PICTURE_VERSION: Final = 1
 """Raised when the same frame would give another picture."""
 FRAMES_A_CALL: Final = 64
 DECODE_S: Final = 120.0
@@ -38,12 +38,12 @@ SECONDS_A_FRAME: Final = 10.0
 """Time limit of a call for each frame. A long video with a damaged index is decoded from its start."""
 LONGEST_S: Final = 14 * 86400
 MEMORY_BYTES: Final = 1 << 30
-SERVE: Final = "reeltalk.video.serving:serve"
-LOOK: Final = "reeltalk.video.serving:probe_length"
+SERVE_FUNCTION: Final = "reeltalk.video.serving:serve"
+PROBE_FUNCTION: Final = "reeltalk.video.serving:probe_length"
 HINT: Final = "replace the file, or leave the video out"
-META: Final = {"streamingchat": "meta.json", "sharegpt": "dataset_info.json"}
+META_FILES: Final = {"streamingchat": "meta.json", "sharegpt": "dataset_info.json"}
 """The file that points a trainer to the samples; TRL needs none."""
-AVAILABLE: Final = "put them into the benchmark with 'reeltalk attach' or 'reeltalk media pull'"
+MEDIA_HINT: Final = "put them into the benchmark with 'reeltalk attach' or 'reeltalk media pull'"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
 
@@ -72,7 +72,7 @@ class TrainingExport:
     """Tokens of the longest sample."""
     pictures: int
     decoded: int
-    told: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
     """A line for each kind of omission or change."""
 
 
@@ -105,7 +105,7 @@ def export_training(
     executor: Executor,
     overwrite: bool = False,
     provenance: dict[str, Json] | None = None,
-    progress: Progress = unseen,
+    progress: Progress = ignore_progress,
 ) -> TrainingExport:
     """Write pictures, samples and the file that points a trainer to them. A second run decodes only missing pictures.
 
@@ -117,7 +117,7 @@ def export_training(
         selection: The part of the benchmark.
         options: Frames, sizes and cuts.
         count: Counts the tokens of a text.
-        executor: Decodes.
+        executor: Runs the decoders.
         overwrite: Replace the file of samples, and pictures that were made with other settings.
         provenance: Facts that are written next to the samples, with the options and counts.
         progress: Receives how far the work is.
@@ -165,7 +165,7 @@ def export_training(
         most_tokens=max(tokens_of(sample.turns, options.limits, count) for sample in samples),
         pictures=pictures,
         decoded=decoded,
-        told=[f"{what}: {number:,}" for what, number in (found.counts + cutter.counts).items() if number],
+        changes=[f"{what}: {number:,}" for what, number in (found.counts + cutter.counts).items() if number],
     )
     about = {
         **(provenance or {}),
@@ -174,12 +174,13 @@ def export_training(
         "units": found.units,
         "options": options.model_dump(mode="json")
         | ({"tokenizer": options.tokenizer.resolve().name} if options.tokenizer else {}),
-        **{name: getattr(exported, name) for name in ("samples", "frames", "answers", "most_tokens", "told")},
+        **{name: getattr(exported, name) for name in ("samples", "frames", "answers", "most_tokens")},
+        "told": exported.changes,
     }
     write_bytes(root / f"{layout}.about.json", write_json(about).encode())
-    if layout in META:
+    if layout in META_FILES:
         meta = {selection.name: _meta(layout, file.name, len(lines))}
-        write_bytes(root / META[layout], json.dumps(meta, ensure_ascii=False, indent=2).encode() + b"\n")
+        write_bytes(root / META_FILES[layout], json.dumps(meta, ensure_ascii=False, indent=2).encode() + b"\n")
     return exported
 
 
@@ -215,7 +216,7 @@ def _available_films(
     missing = sorted(wanted - set(there))
     if missing and not options.skip_missing:
         raise BenchmarkError(
-            f"{len(missing):,} videos are not available, such as '{missing[0]}'; {AVAILABLE}, or leave out their "
+            f"{len(missing):,} videos are not available, such as '{missing[0]}'; {MEDIA_HINT}, or leave out their "
             "samples with --skip-missing"
         )
     if missing:
@@ -224,11 +225,11 @@ def _available_films(
         left_out = before - len(found.conversations)
         found.counts["conversations are left out, as their video is not at hand"] += left_out
         if not found.conversations:
-            raise BenchmarkError(f"no video is available; {AVAILABLE}")
+            raise BenchmarkError(f"no video is available; {MEDIA_HINT}")
     lengths = {video.id: video.duration_s for video, _ in there.values() if video.duration_s}
     unknown = [(video, path) for video, path in there.values() if video.id not in lengths]
     calls = [Call({"path": str(path)}, Limits(DECODE_S, MEMORY_BYTES)) for _, path in unknown]
-    for place, outcome in executor.map(LOOK, calls) if calls else ():
+    for place, outcome in executor.map(PROBE_FUNCTION, calls) if calls else ():
         video, path = unknown[place]
         length = _answer(outcome, path).get("duration_s")
         if not isinstance(length, int | float) or not 0 <= length < LONGEST_S:
@@ -255,12 +256,12 @@ def _write_frames(
             at_s = frame.at_s or 0.0
             # If two moments have the same file name, use the earlier one, so that no sample sees beyond its question.
             stills[frame.file] = min(at_s, stills.get(frame.file, at_s))
-    shared = [f"{other}.jsonl" for other in TRAINING if other != layout and (root / f"{other}.jsonl").exists()]
+    shared = [f"{other}.jsonl" for other in TRAINING_LAYOUTS if other != layout and (root / f"{other}.jsonl").exists()]
     calls, paths = [], []
     for video_id, stills in wanted.items():
         film, folder = films[video_id], root / frame_folder(video_id)
         made = {
-            "made_by": MADE_BY,
+            "made_by": PICTURE_VERSION,
             "video": film.video.sha256 or str(film.path),
             "size": options.size,
             "quality": options.quality,
@@ -283,7 +284,7 @@ def _write_frames(
     to_do, done = sum(len(call.argument["names"]) for call in calls), 0
     if calls:
         progress("frames", 0, to_do, 0.0)
-    for place, outcome in executor.map(SERVE, calls) if calls else ():
+    for place, outcome in executor.map(SERVE_FUNCTION, calls) if calls else ():
         asked = len(calls[place].argument["names"])
         found = _answer(outcome, paths[place]).get("pts_s")
         if not isinstance(found, list) or len(found) != asked:
@@ -295,7 +296,7 @@ def _write_frames(
 
 def _claim(folder: Path, made: dict[str, Json], *, overwrite: bool, shared: Sequence[str]) -> None:
     """Check that the pictures in a folder are of this video and have these settings."""
-    file = folder / MADE_AS
+    file = folder / RECORD_FILE
     with storage_errors(folder):
         if folder.exists():
             try:

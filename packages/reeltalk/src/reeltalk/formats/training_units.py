@@ -12,14 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId
+from reeltalk.schema.settings import Settings
 from reeltalk.schema.sft import (
     SampleLimits,
     TokenCounter,
@@ -30,8 +31,10 @@ from reeltalk.schema.sft import (
     reserved_in,
     tokens_of,
 )
-from reeltalk.store.content import Content
 from reeltalk.video.sampling import fixed_rate
+
+if TYPE_CHECKING:
+    from reeltalk.store.content import Content
 
 TRAIN: Final = "train"
 TEST: Final = "test"
@@ -40,10 +43,8 @@ EVERY_SPLIT: Final = "all"
 UnitKind = Literal["path", "chain", "dialogue"]
 
 
-class TrainingOptions(BaseModel):
+class TrainingOptions(Settings):
     """The part of a benchmark that becomes training samples, for streamingchat, sharegpt and trl."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     units: UnitKind | None = None
     """path: each path is a conversation; chain: all chains of a video in order; dialogue: each dialogue. By default the
@@ -130,7 +131,7 @@ class TrainingUnits:
 
 
 def conversations(
-    content: Content,
+    content: "Content",
     *,
     units: UnitKind | None = None,
     split: str | None = None,
@@ -180,7 +181,7 @@ def conversations(
     return found
 
 
-def _videos(content: Content, split: str | None) -> set[VideoId]:
+def _videos(content: "Content", split: str | None) -> set[VideoId]:
     by_split: dict[str | None, set[VideoId]] = defaultdict(set)
     for video in content.videos:
         by_split[video.split].add(video.id)
@@ -201,7 +202,7 @@ def _videos(content: Content, split: str | None) -> set[VideoId]:
 class _Collector:
     """Collects the conversations about some videos."""
 
-    def __init__(self, content: Content, chosen: set[VideoId], counts: Counter[str], choices: bool) -> None:
+    def __init__(self, content: "Content", chosen: set[VideoId], counts: Counter[str], choices: bool) -> None:
         self.content, self.chosen, self.counts, self.choices = content, chosen, counts, choices
         self.clips = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
 
@@ -334,7 +335,6 @@ class Cutter:
         """The samples of a conversation, in order.
 
         Args:
-            conversation: The conversation.
             duration_s: Length of its video: a turn without a moment is asked then.
             folder: Folder of the video's pictures, relative to the root of the data set.
         """

@@ -22,7 +22,7 @@ from reeltalk.llm.structured import REPAIR, REPEATED_CHARS, MalformedReplyError,
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
 FORMS: Final = PROMPTS / "forms.toml"
-UNREAD: Final = "neither reply could be used"
+UNUSABLE_REPLIES: Final = "neither reply could be used"
 """Begins the reason of a verdict that could not be read twice."""
 
 T = TypeVar("T")
@@ -169,4 +169,4 @@ async def ask_text(model: AsyncModel, messages: Sequence[Message], *, sample: in
 
 
 def _both(reasons: Sequence[str]) -> str:
-    return f"{UNREAD}: {reasons[0]}; then {reasons[-1]}"
+    return f"{UNUSABLE_REPLIES}: {reasons[0]}; then {reasons[-1]}"

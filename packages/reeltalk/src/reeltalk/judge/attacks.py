@@ -103,7 +103,6 @@ def attacked_unit(
     """A dialogue as a unit to judge: right answers, and the given answer to the last turn.
 
     Args:
-        dialogue: The dialogue.
         answer: Answer to the last turn.
         kind: Kind of the unit; the first two turns of a path are linked.
         earlier: Answer to the turn before the last, if it is not the right one.

@@ -25,7 +25,7 @@ from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.own_words import own_reply
 from reeltalk.llm.prompts import Prompts
 from reeltalk.llm.structured import MalformedReplyError, read_amid_prose, read_record
-from reeltalk.metrics.info import SHORT
+from reeltalk.metrics.info import AMOUNT_DECIMALS
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import ChecklistItem
 from reeltalk.schema.scoring import JudgedScore
@@ -56,6 +56,9 @@ PROMPT_OF: Final = {"v1": "checklist-with-reference", "v2": "checklist"}
 class ChecklistJudge:
     """MT-Video-Bench's checklists: criterion `accuracy`, 0 to 1, a row per turn and eval round."""
 
+    needs_model = True
+    name = NAME
+
     def __init__(
         self,
         *,
@@ -85,14 +88,6 @@ class ChecklistJudge:
             )
         self.eval_rounds, self.version = eval_rounds, version
         self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
-
-    @property
-    def name(self) -> str:
-        return NAME
-
-    @property
-    def needs_model(self) -> bool:
-        return True
 
     @property
     def reads(self) -> frozenset[str]:
@@ -161,10 +156,7 @@ class ChecklistJudge:
     async def _said(
         self, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
     ) -> Judgement[str] | None:
-        """The judge's replies in the official layout; None if the official script leaves the round out.
-
-        The script asks again while a reply is no JSON, and reads the last.
-        """
+        """The judge's replies in the official layout; None if the official script leaves the round out."""
         answer = official_answer(turn)
         if answer is None:
             return None
@@ -235,11 +227,7 @@ def _by_key(said: Judgement[str], count: int, answer: str) -> Judgement[dict[str
 
 
 def _read_keys(text: str, count: int, answer: str) -> tuple[dict[str, str], bool]:
-    """The verdicts of a reply by key, and whether the reply had to be read leniently.
-
-    Raises:
-        MalformedReplyError: It has none, or they may not hold.
-    """
+    """The verdicts of a reply by key, and whether the reply had to be read leniently."""
     keys = tuple(f"A{number}" for number in range(1, count + 1))
     lenient = False
     try:
@@ -412,9 +400,11 @@ PROTOCOL: Final = Protocol(
     measures=(dataclasses.replace(per_cent(MTV, "MT-Video-Bench"), mean_of="tasks"),),
     credit_rank=120,
     parts=(
-        MeasurePart("floor", "without content", direction="neither", decimals=SHORT),
-        MeasurePart("chance_adjusted", "above the floor", (None, PER_CENT), decimals=SHORT, mean_of="file"),
-        MeasurePart("rounds_sd", "deviation between judgings", (None, None), "neither", SHORT, mean_of="file"),
+        MeasurePart("floor", "without content", direction="neither", decimals=AMOUNT_DECIMALS),
+        MeasurePart("chance_adjusted", "above the floor", (None, PER_CENT), decimals=AMOUNT_DECIMALS, mean_of="file"),
+        MeasurePart(
+            "rounds_sd", "deviation between judgings", (None, None), "neither", AMOUNT_DECIMALS, mean_of="file"
+        ),
     ),
     open_parts="task",
     source="MT-Video-Bench (arXiv 2510.17722)",
@@ -426,7 +416,6 @@ def checklist_fields(turn: AnsweredTurn, answer: str, items: Sequence[ChecklistI
     """The fields of MT-Video-Bench's official prompt.
 
     Args:
-        turn: The turn.
         answer: Answer of the model.
         items: Items of the checklist; the script numbers them from `Q1`.
     """

@@ -19,7 +19,7 @@ from reeltalk.schema.scoring import JudgedScore, ScoreState
 
 MTV: Final = "mtv"
 COMPAT: Final = ".compat"
-BY: Final = ("task", "scene", "turns", "video_length")
+GROUP_KINDS: Final = ("task", "scene", "turns", "video_length")
 NO_TASK: Final = "no_task"
 PERCENT: Final = 100.0
 LENGTHS: Final = ((60.0, "<60 s"), (180.0, "60-180 s"), (300.0, "180-300 s"))
@@ -74,7 +74,8 @@ def checklist_measures(
     `mtv` is the mean of the tasks present; a task is the mean of its dialogues, a dialogue of its judged rounds, a
     round of its eval rounds. `mtv.floor` is the share of items that expect *No*, averaged in the same way: an
     answer without content would get it. `mtv.chance_adjusted` is (accuracy - floor) / (1 - floor); it is negative for
-    a model whose answers are missing. `mtv.rounds_sd` is the standard deviation of `mtv` from eval round to eval round.
+    a model that does worse than an answer without content. `mtv.rounds_sd` is the standard deviation of `mtv` from eval
+    round to eval round.
 
     `n` and `unscored` count rounds, as those of all groups do. A number is withheld where more than 2 % of the judgings
     failed, of all or of one task.
@@ -141,11 +142,11 @@ def _parts(
 
 
 def _nested(name: str, rounds: Sequence[_Round], value: Callable[[_Round], float | None], eval_rounds: int) -> Measure:
-    return mean_of_means(name, _parts(rounds, value, eval_rounds), scale=PERCENT, by=BY)
+    return mean_of_means(name, _parts(rounds, value, eval_rounds), scale=PERCENT, by=GROUP_KINDS)
 
 
 def _tasks(name: str, rounds: Sequence[_Round], eval_rounds: int) -> list[Measure]:
-    by = tuple(group for group in BY if group != "task")
+    by = tuple(group for group in GROUP_KINDS if group != "task")
     return [
         mean_measure(f"{name}.{task}", entries, scale=PERCENT, by=by)
         for task, entries in _parts(rounds, _mean, eval_rounds).items()
@@ -222,10 +223,7 @@ def _of_tasks(sums: Floats) -> Floats:
 
 
 def _official(rounds: Sequence[_Round], *, empty: float | None) -> list[Measure]:
-    """The official means. Failed judgings, failed rounds and dialogues without rounds drop out, and are counted here.
-
-    `empty` is the value of a dialogue without rounds: 0 in the script of version 1; version 2 skips it.
-    """
+    """The official means. Failed judgings, failed rounds and dialogues without rounds drop out, and are counted."""
     dialogues: dict[str, dict[tuple[str, str], list[_Round]]] = defaultdict(lambda: defaultdict(list))
     for one in rounds:
         dialogues[one.task][one.unit.video_id, one.unit.id].append(one)
@@ -240,7 +238,7 @@ def _official(rounds: Sequence[_Round], *, empty: float | None) -> list[Measure]
             )
     signature = (("mode", "compat"),)
     measures = [
-        mean_of_means(f"{MTV}{COMPAT}", parts, scale=PERCENT, by=BY, signature=signature),
+        mean_of_means(f"{MTV}{COMPAT}", parts, scale=PERCENT, by=GROUP_KINDS, signature=signature),
         *(
             mean_measure(f"{MTV}{COMPAT}.{task}", entries, scale=PERCENT, signature=signature)
             for task, entries in parts.items()

@@ -4,15 +4,15 @@ An answer that names no option, or several, is wrong, as in DramaQA's accuracy, 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
 from reeltalk.judge.turns import (
-    EMPTY,
+    EMPTY_ANSWER,
     GROUPED_BY,
-    NOBODY,
+    NO_MODEL,
     UNREAD_PART,
     SingleTurnJudge,
     no_answer_reason,
@@ -51,13 +51,10 @@ PROTOCOL: Final = Protocol(
 class ChoiceJudge(SingleTurnJudge):
     """Judges multiple-choice answers by the option that they name: criterion `accuracy`, 0 or 1."""
 
+    reads: ClassVar[frozenset[str]] = frozenset()
     protocol = PROTOCOL
     reads_answers = True
     by = (*LEVELS, *GROUPED_BY)
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return frozenset()
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -93,18 +90,18 @@ class ChoiceJudge(SingleTurnJudge):
         shown = shown_options(turn)
         if shown is None:
             return unscored_row(
-                unit, ACCURACY, NOBODY, "the order in which options were shown is no order of these", turn=turn
+                unit, ACCURACY, NO_MODEL, "the order in which options were shown is no order of these", turn=turn
             )
         order, options = shown
         found = read_choice(turn.text, options, turn.question)
         if found.option is None:
-            why = found.why if turn.text.strip() else EMPTY
-            return score_row(unit, ACCURACY, NOBODY, 0.0, turn=turn, explanation=why)
+            why = found.why if turn.text.strip() else EMPTY_ANSWER
+            return score_row(unit, ACCURACY, NO_MODEL, 0.0, turn=turn, explanation=why)
         option = order[found.option]
         return score_row(
             unit,
             ACCURACY,
-            NOBODY,
+            NO_MODEL,
             float(option == turn.correct_option),
             turn=turn,
             explanation=f"read as option {chr(ord('A') + option)}: {(turn.options or ())[option]}",

@@ -19,11 +19,11 @@ from reeltalk.schema.dialogue import DialoguePath, Linkage
 from reeltalk.schema.media import Video
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
-from reeltalk.store.rows import KeyIndex, Mapped, NamedRows, groups_of, rows_by
+from reeltalk.store.rows import KeyIndex, MappedRows, NamedRows, groups_of, rows_by
 
-READ_OF_TURNS: Final = ("references", "checklist", "rubric", "key")
-READ_OF_UNITS: Final = ("summaries", "linked", "clips", "duration_s")
-READ: Final = frozenset({*READ_OF_TURNS, *READ_OF_UNITS})
+TURN_FIELDS: Final = ("references", "checklist", "rubric", "key")
+UNIT_FIELDS: Final = ("summaries", "linked", "clips", "duration_s")
+READABLE_FIELDS: Final = frozenset({*TURN_FIELDS, *UNIT_FIELDS})
 """Fields of a benchmark that a judge may read besides questions, options and labels."""
 Place = tuple[str, int]
 """A chain and the index of a turn in it."""
@@ -107,7 +107,7 @@ class Background:
 
     Args:
         content: The benchmark.
-        joined: Chains that SVBench's script judges together in place of paths, if wanted.
+        joined: Chains that SVBench's script judges together in place of paths; empty for none.
     """
 
     content: Content
@@ -174,7 +174,7 @@ class Judge(Protocol):
         """Everything except the judge model that can change its scores: prompts with versions and hashes, variants.
 
         The fields of the benchmark that it reads are signed separately. A judge may have an attribute `reads` with the
-        names of the fields in `READ` that it uses; a judge without the attribute is signed with all of them.
+        names of the fields in `READABLE_FIELDS` that it uses; a judge without the attribute is signed with all of them.
         """
         ...
 
@@ -231,15 +231,14 @@ class AddsUnits(Protocol):
 
 
 def fields_read_by(judge: Judge) -> frozenset[str]:
-    """The fields of `READ` that a judge reads: its own `reads`, or all of them if it has none."""
-    return frozenset(getattr(judge, "reads", READ))
+    """The fields of `READABLE_FIELDS` that a judge reads: its own `reads`, or all of them if it has none."""
+    return frozenset(getattr(judge, "reads", READABLE_FIELDS))
 
 
 def judged_units(judge: Judge, units: Sequence[JudgeUnit], background: Background | None) -> Sequence[JudgeUnit]:
     """The units that a protocol judges: the given ones, and those that it adds.
 
     Args:
-        judge: The judge.
         units: Chains, paths and dialogues with answers, of any models.
         background: Facts of the benchmark.
     """
@@ -258,7 +257,7 @@ def group_units(turns: Sequence[AnsweredTurn], background: Background | None = N
         background: Facts of the benchmark; without it there are no summaries and no links.
     """
     groups = groups_of(turns, "model", "unit", "unit_id", "epoch")
-    return Mapped(groups, lambda own: _unit(tuple(sorted(own, key=lambda turn: turn.turn_index)), background))
+    return MappedRows(groups, lambda own: _unit(tuple(sorted(own, key=lambda turn: turn.turn_index)), background))
 
 
 def _unit(turns: tuple[AnsweredTurn, ...], background: Background | None) -> JudgeUnit:
@@ -352,17 +351,7 @@ def unscored_row(
     replies: tuple[str, ...] = (),
     sample: int = 0,
 ) -> JudgedScore:
-    """A row for an item that should have a score and has none.
-
-    Args:
-        unit: The judged unit.
-        criterion: Name of the criterion.
-        judge: Name of the model that judged.
-        reason: Why there is no score.
-        turn: The turn, if a single turn was judged.
-        replies: The judge's replies as they came.
-        sample: Number of the judging, if the same is judged several times.
-    """
+    """A row for an item that should have a score and has none, with the reason; other arguments as in `score_row`."""
     return _row(unit, criterion, judge, turn, sample, state=ScoreState.UNSCORED, reason=reason, replies=replies)
 
 
@@ -375,16 +364,7 @@ def not_applicable_row(
     turn: AnsweredTurn | None = None,
     sample: int = 0,
 ) -> JudgedScore:
-    """A row for a criterion that does not apply.
-
-    Args:
-        unit: The judged unit.
-        criterion: Name of the criterion.
-        judge: Name of the model that judged.
-        reason: Why it does not apply.
-        turn: The turn, if a single turn was judged.
-        sample: Number of the judging, if the same is judged several times.
-    """
+    """A row for a criterion that does not apply, with the reason; the arguments are those of `score_row`."""
     return _row(unit, criterion, judge, turn, sample, state=ScoreState.NOT_APPLICABLE, reason=reason)
 
 

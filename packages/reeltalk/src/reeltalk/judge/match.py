@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from reeltalk.judge.judge import JudgeUnit, not_applicable_row, score_row
 from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
-from reeltalk.judge.turns import NOBODY, SingleTurnJudge, no_answer_reason
+from reeltalk.judge.turns import NO_MODEL, SingleTurnJudge, no_answer_reason
 from reeltalk.language.answer_reading import read_yes_no
 from reeltalk.language.answer_words import (
     Mention,
@@ -303,10 +303,7 @@ _AFTER: Final = re.compile(r"or|and|\w+ly|\w{1,2}|.*(?:s|ing|ed)")
 
 
 def _is_beside(tokens: Sequence[str], first: int, asked: frozenset[str], due: Sequence[str], *, alone: bool) -> bool:
-    """True if a value stands behind a preposition, as in *a chair next to the sofa*, and another thing before it.
-
-    `alone`: the reference tells a place, so that another preposition is another place by itself.
-    """
+    """True if a value stands behind a preposition, as in *a chair next to the sofa*, and another thing before it."""
     start = max((n + 1 for n, word in enumerate(tokens[:first]) if word in (".", ";", "!", "?")), default=0)
     before = list(tokens[start:first])
     for words in _beside():
@@ -592,8 +589,8 @@ class MatchJudge(SingleTurnJudge):
         found = matches(turn.text, turn.references, turn.question)
         if found is None:
             why = next(why for reference in turn.references if (why := _why_not(reference, turn.question)))
-            return [not_applicable_row(unit, MATCH, NOBODY, why, turn=turn)]
-        return [score_row(unit, MATCH, NOBODY, float(found), turn=turn)]
+            return [not_applicable_row(unit, MATCH, NO_MODEL, why, turn=turn)]
+        return [score_row(unit, MATCH, NO_MODEL, float(found), turn=turn)]
 
 
 def is_typed(turn: Turn | AnsweredTurn) -> bool:

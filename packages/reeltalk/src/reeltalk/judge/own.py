@@ -8,11 +8,11 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import SettingError
-from reeltalk.extension import check_has, made_of, told
+from reeltalk.extension import check_has, error_line, made_of
 from reeltalk.judge.judge import Judge, JudgeUnit, not_applicable_row, score_row, unscored_row
 from reeltalk.judge.protocol import Protocol, ProtocolCriterion
 from reeltalk.judge.single_answers import Design, SingleAnswerJudge
-from reeltalk.judge.turns import NOBODY, SingleTurnJudge
+from reeltalk.judge.turns import NO_MODEL, SingleTurnJudge
 from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
@@ -22,8 +22,8 @@ from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore
 
 Rule = Callable[[str, list[str], str], object]
-NEEDS: Final = ("name", "scale")
-WHOLE: Final = ("name", "needs_model", "signature", "judge", "measures")
+NEEDED_ATTRIBUTES: Final = ("name", "scale")
+JUDGE_ATTRIBUTES: Final = ("name", "needs_model", "signature", "judge", "measures")
 """A class with all of these attributes is a `Judge` itself."""
 
 
@@ -47,11 +47,11 @@ def own_judge(spec: str, taken: Sequence[str]) -> Judge:
         SettingError: There is no such class, or it describes no judge.
     """
     made = made_of(spec)
-    if all(hasattr(made.object, name) for name in WHOLE):
+    if all(hasattr(made.object, name) for name in JUDGE_ATTRIBUTES):
         found: Judge = made.object
         _check_name(spec, found.name, taken)
         return found
-    check_has(made.object, spec, NEEDS)
+    check_has(made.object, spec, NEEDED_ATTRIBUTES)
     _check_name(spec, made.object.name, taken)
     return _described_judge(spec, made.object, made.sha256)
 
@@ -137,13 +137,13 @@ class RuleJudge(SingleTurnJudge):
         try:
             value = self._rule(turn.question, list(turn.references), turn.text)
         except Exception as error:
-            return [unscored_row(unit, name, NOBODY, f"its method score failed: {told(error)}", turn=turn)]
+            return [unscored_row(unit, name, NO_MODEL, f"its method score failed: {error_line(error)}", turn=turn)]
         if value is None:
-            return [not_applicable_row(unit, name, NOBODY, "its method score gave None", turn=turn)]
+            return [not_applicable_row(unit, name, NO_MODEL, "its method score gave None", turn=turn)]
         if not isinstance(value, int | float) or not criterion.low <= value <= criterion.high:
             reason = f"its method score gave {value!r}, no number from {criterion.low:g} to {criterion.high:g}"
-            return [unscored_row(unit, name, NOBODY, reason, turn=turn)]
-        return [score_row(unit, name, NOBODY, float(value), turn=turn)]
+            return [unscored_row(unit, name, NO_MODEL, reason, turn=turn)]
+        return [score_row(unit, name, NO_MODEL, float(value), turn=turn)]
 
 
 def _items(turn: AnsweredTurn) -> str:
@@ -167,7 +167,7 @@ def _prompt(spec: str, described: Any) -> Prompt:
         found.fill(items="")
     except (OSError, ValueError, KeyError) as error:
         raise SettingError(
-            f"{spec}: its prompt cannot be used: {told(error)}; it may have the field {{items}}"
+            f"{spec}: its prompt cannot be used: {error_line(error)}; it may have the field {{items}}"
         ) from None
     if "{items}" not in found.text:
         raise SettingError(f"{spec}: {path} has no {{items}}, where question, references and answer go")

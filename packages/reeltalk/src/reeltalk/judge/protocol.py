@@ -14,9 +14,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final, Literal
 
 from reeltalk.errors import SettingError
-from reeltalk.extension import PREFIX as PREFIX_OF_OWN
+from reeltalk.extension import PYTHON_PREFIX as PREFIX_OF_OWN
 from reeltalk.judge.settings import AUTO
-from reeltalk.metrics.info import SHORT, Direction, MeanOf, MetricInfo
+from reeltalk.metrics.info import AMOUNT_DECIMALS, Direction, MeanOf, MetricInfo
 from reeltalk.plugins import loaded
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ PACKAGE: Final = "reeltalk.judge"
 COMPAT: Final = "compat"
 """Part of the name of a number that an official script makes of the same replies."""
 PER_CENT: Final = 100.0
-OWN: Final = f"{PREFIX_OF_OWN}FILE.py:CLASS"
+OWN_PROTOCOL_FORM: Final = f"{PREFIX_OF_OWN}FILE.py:CLASS"
 """Form of the name of a user's own protocol."""
 
 
@@ -92,7 +92,9 @@ class MeasurePart:
 
 LENIENT: Final = "lenient"
 """Part of a protocol that reads, with `--published`, replies that do not keep to the form."""
-PARTS: Final = (MeasurePart(LENIENT, "share of replies read leniently", (0.0, PER_CENT), "neither", SHORT),)
+COMMON_PARTS: Final = (
+    MeasurePart(LENIENT, "share of replies read leniently", (0.0, PER_CENT), "neither", AMOUNT_DECIMALS),
+)
 """Parts that any protocol's measures may have."""
 
 
@@ -136,7 +138,7 @@ class Protocol:
     criteria: tuple[ProtocolCriterion, ...]
     """In the order in which people are asked about them."""
     measures: tuple[MetricInfo, ...]
-    """Its measures, the headline first. A name may end in a dot and one of `parts`, of `PARTS`, or an open part."""
+    """Its measures, the headline first. A name may end in a dot and one of `parts`, `COMMON_PARTS`, or an open part."""
     needs_model: bool = True
     needs: Need | None = None
     """A field that at least one turn must have. Turns that lack it are unscored, with the reason."""
@@ -184,7 +186,7 @@ def find_protocol(name: str) -> Protocol | None:
 
 
 def may_ask_model(names: Iterable[str]) -> bool:
-    """True if one of some protocols asks a model, or may: whether one of your own does is known when it is loaded.
+    """True if any of these protocols may ask a model. A protocol of your own may: its class says so once it is loaded.
 
     Args:
         names: Names on the command line; `auto` stands for protocols that ask none.
@@ -349,7 +351,7 @@ def _described(module: ModuleType) -> Sequence[Protocol]:
 
 def per_cent(name: str, title: str) -> MetricInfo:
     """A judged measure from 0 to 100."""
-    return MetricInfo(name, title, 0.0, PER_CENT, decimals=SHORT)
+    return MetricInfo(name, title, 0.0, PER_CENT, decimals=AMOUNT_DECIMALS)
 
 
 def official_sampling(judges: Iterable["Judge"]) -> OfficialSampling:

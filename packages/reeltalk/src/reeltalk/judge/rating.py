@@ -106,7 +106,7 @@ def read_rating(text: str, shown: Sequence[str] = ()) -> JudgeRating:
         raise MalformedReplyError(f"no 1, 2 or 3 stands directly after the last `{MARKER}`", text)
     if not _stands_for_itself(found, answer) or _is_changed(found, answer):
         there = answer[found.start() : found.end() + 12].replace("\n", " ")
-        raise MalformedReplyError(f"what stands after the marker is not one of 1, 2 and 3: {there!r}", text)
+        raise MalformedReplyError(f"the text after the marker is not one of 1, 2 and 3: {there!r}", text)
     if _is_quoted(answer, found.start()) or not _is_led_to(answer[: found.start()]):
         raise MalformedReplyError(f"the last `{MARKER}` is quoted, or said not to hold", text)
     known = {match["value"] for one in data_shown(shown) for match in _RATING.finditer(plain_characters(one))}

@@ -14,11 +14,11 @@ from reeltalk.judge.cogme import tagged_questions, weighted_measure
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
-from reeltalk.judge.turns import NOBODY, SingleTurnJudge, shown_options
+from reeltalk.judge.turns import NO_MODEL, SingleTurnJudge, shown_options
 from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.prompts import Prompts
-from reeltalk.metrics.agree import SIGNATURE, agrees, states
+from reeltalk.metrics.agree import SIGNATURE, agrees, states_reference
 from reeltalk.metrics.choice import names_same
 from reeltalk.metrics.profile import TAGS
 from reeltalk.schema.answers import AnsweredTurn
@@ -99,7 +99,7 @@ class RubricJudge(SingleTurnJudge):
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
         """A row, and one for each tag with its own credit."""
-        turn, by = unit.turns[index], model.name if model is not None else NOBODY
+        turn, by = unit.turns[index], model.name if model is not None else NO_MODEL
         rubric = turn.rubric or TurnRubric(items=(RubricItem(says=turn.references[0]),))
         judged = await _asked(turn, rubric, model, self.prompts) if model is not None else _by_words(turn)
         if judged.verdict is None:
@@ -195,5 +195,5 @@ def _by_words(turn: AnsweredTurn) -> Judgement[dict[str, str]]:
         same = names_same(turn.text, turn.references, options, turn.question) if options else None
         met = [agrees(turn.text, turn.references, turn.question) if same is None else same]
     else:
-        met = [bool(turn.text.strip()) and states(turn.text, item.says) for item in turn.rubric.items]
+        met = [bool(turn.text.strip()) and states_reference(turn.text, item.says) for item in turn.rubric.items]
     return Judgement({f"A{number}": "Yes" if ok else "No" for number, ok in enumerate(met, start=1)}, ())

@@ -90,8 +90,6 @@ class SingleAnswerJudge(SingleTurnJudge):
     """Judges single answers by a design.
 
     Args:
-        protocol: The protocol.
-        design: Its design.
         compat: Also score each turn as the official script does, under `CRITERION.compat`.
         published: Ask with the official script's own prompt, and read each reply twice: strictly, and as the script.
         prompts: The judges' prompts; ours by default.
@@ -346,7 +344,7 @@ def is_binary(references: Sequence[str]) -> bool:
     return most.lower().rstrip(".") in ("yes", "no")
 
 
-def kept_references(references: Sequence[str]) -> list[str]:
+def frequent_references(references: Sequence[str]) -> list[str]:
     """References without those that occur at most a quarter as often as the most frequent one, in order."""
     counts = Counter(references)
     most = max(counts.values())
@@ -355,7 +353,7 @@ def kept_references(references: Sequence[str]) -> list[str]:
 
 def shown_references(references: Sequence[str]) -> str:
     """References as LAVE's judge sees them: without outliers, sorted, quoted and joined by commas."""
-    return ", ".join(f"'{reference}'" for reference in sorted(kept_references(references)))
+    return ", ".join(f"'{reference}'" for reference in sorted(frequent_references(references)))
 
 
 class AccuracyVerdict(BaseModel):

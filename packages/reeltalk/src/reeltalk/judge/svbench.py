@@ -48,7 +48,7 @@ PUBLISHED: Final = f"{NAME}-published"
 STREAMING: Final = f"{NAME}-streaming-published"
 """The prompts of the official scripts, for chains and for videos; reeltalk does not bring their text."""
 NO_ANSWER: Final = "[no answer was given]"
-AVERAGED: Final = ("chain", "path")
+AVERAGED_UNITS: Final = ("chain", "path")
 """Kinds of units whose overall scores the leaderboard averages: dialogue and streaming evaluation."""
 AVERAGE: Final = f"{NAME}.average"
 OVERALL: Final = (f"{NAME}.OS", f"{NAME}.streaming.OS")
@@ -88,6 +88,9 @@ class SVBenchVerdict(BaseModel):
 class SVBenchJudge:
     """SVBench's dialogue and streaming evaluation: criteria OS, SA, CC, LC, TU and IC, 0 to 10 each."""
 
+    needs_model = True
+    name = NAME
+
     def __init__(self, *, compat: bool = False, published: bool = False, prompts: Prompts | None = None) -> None:
         """Choose the variant.
 
@@ -100,14 +103,6 @@ class SVBenchJudge:
             prompts: The judges' prompts; ours by default.
         """
         self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
-
-    @property
-    def name(self) -> str:
-        return NAME
-
-    @property
-    def needs_model(self) -> bool:
-        return True
 
     @property
     def reads(self) -> frozenset[str]:
@@ -214,7 +209,7 @@ class SVBenchJudge:
             ]
             means.append(mean_measure(f"{NAME}.{LENIENT}", entries, scale=PER_CENT))
         overall = [entry for mean in means if mean.name in OVERALL for entry in mean.entries]
-        parts = {kind: [entry for entry in overall if entry.groups["kind"] == (kind,)] for kind in AVERAGED}
+        parts = {kind: [entry for entry in overall if entry.groups["kind"] == (kind,)] for kind in AVERAGED_UNITS}
         if not all(parts.values()):
             return means
         return [*means, mean_of_means(AVERAGE, parts, scale=PERCENT)]

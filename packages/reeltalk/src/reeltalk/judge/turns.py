@@ -15,20 +15,20 @@ from reeltalk.judge.protocol import COMPAT, PER_CENT, MeasurePart, Protocol, fin
 from reeltalk.judge.rating import OfficialScriptStopsError
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.replies import FreshSamples
-from reeltalk.metrics.info import SHORT
+from reeltalk.metrics.info import AMOUNT_DECIMALS
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import NO_REFERENCE, JudgedScore, ScoreState
 from reeltalk.store.rows import rows_by
 
-NOBODY: Final = "none"
+NO_MODEL: Final = "none"
 """The judge model in rows of a protocol that needs none."""
 GROUPED_BY: Final = ("turn", "question_type")
 """Groups by which measures over turns are broken down."""
 
 
-EMPTY: Final = "the answer is empty"
+EMPTY_ANSWER: Final = "the answer is empty"
 """Explanation of the score of an empty answer."""
-UNREAD_PART: Final = MeasurePart("unread", "not read", direction="neither", decimals=SHORT)
+UNREAD_PART: Final = MeasurePart("unread", "not read", direction="neither", decimals=AMOUNT_DECIMALS)
 """The share of answers from which a rule read nothing. They count as wrong."""
 
 
@@ -116,7 +116,7 @@ def read_as_official(
     return score_row(unit, criterion, judge, value, turn=turn, replies=replies)
 
 
-OFFICIAL: Final = (("mode", "compat"),)
+OFFICIAL_LABELS: Final = (("mode", "compat"),)
 
 V = TypeVar("V")
 
@@ -174,7 +174,7 @@ class TurnJudge:
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
         """The mean of each criterion over turns, on the scale of its measure; then those of the official reading."""
         found = []
-        for suffix, signature in (("", ()), (f".{COMPAT}", OFFICIAL))[: 2 if self.compat else 1]:
+        for suffix, signature in (("", ()), (f".{COMPAT}", OFFICIAL_LABELS))[: 2 if self.compat else 1]:
             for criterion, info in zip(self.protocol.criteria, self.protocol.measures, strict=True):
                 assert info.width is not None
                 entries = self.entries(units, scores, f"{criterion.name}{suffix}")
@@ -244,8 +244,6 @@ class TurnJudge:
 
         Args:
             unit: The unit of the turn.
-            turn: The turn.
-            judging: The judgement.
             values: Scores by criterion; not used if no reply could be read.
             judge: Name of the judge model.
             explanation: Reasons that the judge gave.
@@ -279,19 +277,7 @@ async def judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) ->
 
 
 async def _judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-    """The rows of a unit. An empty answer has the lowest value of every criterion, and no judge is asked about it.
-
-    A judge of whole chains, paths or dialogues sees the empty answers among the others. What an official script makes
-    of an empty answer stays as it is, and so do the rows of empty answers that measure a judge.
-
-    Args:
-        judge: The judge.
-        unit: A chain, path or dialogue.
-        model: The model that judges; None for a protocol that needs none.
-
-    Raises:
-        BudgetError: A limit would be passed.
-    """
+    """The rows of a unit. An empty answer has the lowest value of every criterion, and no judge is asked about it."""
     if model is not None:
         epoch = (unit.epoch,) if unit.epoch else ()
         model = FreshSamples(model, (judge.name, unit.model, unit.kind, unit.id, *epoch))
@@ -309,10 +295,10 @@ async def _judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) -
         )
         asked = dataclasses.replace(unit, turns=turns)
     rows = await judge.judge(asked, model)
-    by = model.name if model is not None else NOBODY
+    by = model.name if model is not None else NO_MODEL
     if single is not None:
         rows += [
-            score_row(unit, criterion.name, by, criterion.low, turn=turn, explanation=EMPTY)
+            score_row(unit, criterion.name, by, criterion.low, turn=turn, explanation=EMPTY_ANSWER)
             for turn in unit.turns
             if turn.turn_index in empty and single.is_due(turn) and single.skip_reason(unit, turn) is None
             for criterion in protocol.criteria
@@ -324,7 +310,7 @@ async def _judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) -
         about = row.turn_index in empty if row.turn_index is not None else whole
         if criterion is None or not about or row.state is ScoreState.NOT_APPLICABLE:
             return row
-        update = {"value": criterion.low, "state": ScoreState.SCORED, "reason": None, "explanation": EMPTY}
+        update = {"value": criterion.low, "state": ScoreState.SCORED, "reason": None, "explanation": EMPTY_ANSWER}
         return row.model_copy(update=update)
 
     return [lowest(row) for row in rows]
@@ -353,7 +339,7 @@ class SingleTurnJudge(TurnJudge, ABC):
             if not self.is_due(turn):
                 continue
             if (why := self.skip_reason(unit, turn)) is not None:
-                by = judge.name if judge is not None else NOBODY
+                by = judge.name if judge is not None else NO_MODEL
                 rows += unscored_rows(unit, turn, self.criteria, by, why)
             else:
                 rows += await self.judge_turn(unit, index, judge)
@@ -373,20 +359,20 @@ class SingleTurnJudge(TurnJudge, ABC):
         """
 
 
-RIGHT: Final = 0.5
+RIGHT_ABOVE: Final = 0.5
 """An answer whose value is above this is right."""
 PARTS: Final = (
     MeasurePart(
         "first_error",
         "right turns before the first error",
         (0.0, None),
-        decimals=SHORT,
+        decimals=AMOUNT_DECIMALS,
         items="dialogues",
         mean_of="file",
     ),
-    MeasurePart("recovery", "right after a wrong answer", (0.0, PER_CENT), decimals=SHORT),
-    MeasurePart("after_right", "right after a right answer", (0.0, PER_CENT), decimals=SHORT),
-    MeasurePart("after_corrupted", "right after a planted error", (0.0, PER_CENT), decimals=SHORT),
+    MeasurePart("recovery", "right after a wrong answer", (0.0, PER_CENT), decimals=AMOUNT_DECIMALS),
+    MeasurePart("after_right", "right after a right answer", (0.0, PER_CENT), decimals=AMOUNT_DECIMALS),
+    MeasurePart("after_corrupted", "right after a planted error", (0.0, PER_CENT), decimals=AMOUNT_DECIMALS),
 )
 
 
@@ -419,18 +405,11 @@ def cascade(plays: Iterable[Play], of: str) -> list[Measure]:
 
 _CASCADE: Final = ("recovery", "after_right", "after_corrupted")
 Known = tuple[str, list[bool | None]]
-"""The video of a unit, and whether each of its turns is right; None where nobody knows."""
+"""The video of a unit, and whether each of its turns is right; None where it is not known."""
 
 
 def _until_error(name: str, units: Sequence[Known]) -> Measure:
-    """The mean number of right turns before the first error: the area under Kaplan and Meier's curve.
-
-    A unit without an error says that its first one comes later. It is not left out, or the best model would be judged
-    by its worst dialogues. The curve ends with the longest unit; a turn without a value ends what its unit says.
-
-    Reference:
-        Kaplan & Meier, "Nonparametric Estimation from Incomplete Observations", JASA 53, 1958.
-    """
+    """The mean number of right turns before the first error: the area under Kaplan and Meier's curve."""
     begun = [(video, right) for video, right in units if right and right[0] is not None]
     length = max((len(right) for _, right in begun), default=0)
     reached, passed = np.zeros((len(begun), length)), np.zeros((len(begun), length))
@@ -465,7 +444,7 @@ def _until_error(name: str, units: Sequence[Known]) -> Measure:
 def _after_errors(plays: Iterable[Play], known: list[Known]) -> Iterator[tuple[int, MeanItem]]:
     """The items of the shares of `cascade`, each with the index of its share; adds every unit to those known."""
     for unit, value_of in ((unit, value_of) for units, value_of in plays for unit in units):
-        right = [None if (v := value_of(turn.item_id)) is None else v > RIGHT for turn in unit.turns]
+        right = [None if (v := value_of(turn.item_id)) is None else v > RIGHT_ABOVE for turn in unit.turns]
         known.append((unit.video_id, right))
         for index in range(1, len(right)):
             before, now = right[index - 1], right[index]

@@ -10,8 +10,8 @@ from reeltalk.judge.judge import JudgeUnit, score_row
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
 from reeltalk.judge.turns import (
-    EMPTY,
-    NOBODY,
+    EMPTY_ANSWER,
+    NO_MODEL,
     UNREAD_PART,
     SingleTurnJudge,
     no_answer_reason,
@@ -88,10 +88,10 @@ class TypedJudge(SingleTurnJudge):
         turn = unit.turns[index]
         assert turn.key is not None
         if not turn.text.strip():
-            return [score_row(unit, NAME, NOBODY, 0.0, turn=turn, explanation=EMPTY)]
+            return [score_row(unit, NAME, NO_MODEL, 0.0, turn=turn, explanation=EMPTY_ANSWER)]
         found = read_answer(turn.question, turn.key, answer_in_words(turn))
         why = f"{turn.key.type}: {found.why}"
-        return [score_row(unit, NAME, NOBODY, float(found.right), turn=turn, explanation=why)]
+        return [score_row(unit, NAME, NO_MODEL, float(found.right), turn=turn, explanation=why)]
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
         """`typed`, the share of right answers, and `typed.unread`, the share without a readable value, in per cent."""

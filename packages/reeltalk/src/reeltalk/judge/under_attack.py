@@ -359,7 +359,6 @@ async def attack_judge(
     Args:
         judge: The judge to attack.
         model: The judge model, or a factory that creates one for each answer; None for a protocol that needs none.
-        items: The attacks.
         at_once: Number of attacks that are judged at the same time.
 
     Raises:
@@ -417,7 +416,6 @@ async def play_styles(
     """Judge the references of a benchmark, and wrong answers of its own, plain and in every style.
 
     Args:
-        judge: The judge.
         model: The judge model; None for a protocol that needs none.
         units: Chains, paths or dialogues, whose answers are replaced.
         styles: How the answers are wrapped. All answers of a unit have one style, as those of a model have.

@@ -279,7 +279,6 @@ class JudgeConversation:
         """Add a turn that was asked about.
 
         Args:
-            turn: The turn.
             rating: Its rating. The judge's own words are not shown to it unchanged, since they may repeat what a
                 candidate's answer told it to say.
         """

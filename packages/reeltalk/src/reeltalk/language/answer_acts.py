@@ -17,7 +17,7 @@ from reeltalk.language.answer_words import (
     names_in,
     verbs_in,
 )
-from reeltalk.language.phrases import SILENT, SPEECH, VERBS
+from reeltalk.language.phrases import AGENTLESS_ACTIONS, SPEECH, VERBS
 from reeltalk.language.vocabulary import PERSON, ROOMS
 from reeltalk.schema.dialogue import AnswerKey
 
@@ -61,7 +61,7 @@ def _about(key: AnswerKey) -> frozenset[str]:
 
 
 def tells_act(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[str]) -> bool:
-    """True if a clause tells an act. Parts that the clause leaves out may be anything."""
+    """True if a clause states an act. Parts that the clause leaves out may be anything."""
     if act.action == "walk" and "leaving" in clause.verb.values:
         # "He leaves the kitchen for the living room."
         rest = list(tokens[clause.verb.end : clause.end])
@@ -69,7 +69,7 @@ def tells_act(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[
         return bool(cues) and any(act.main in m.values for m in names_in(rest[cues[0] :], "noun", "room"))
     if act.action not in clause.verb.values:
         return False
-    if act.action in SILENT:
+    if act.action in AGENTLESS_ACTIONS:
         # "The kettle boils": the thing is the subject. "He breaks the vase" tells the same.
         named = [values for values in (clause.subject, *clause.objects) if values]
         return not named or act.main is None or any(act.main in values for values in named)
@@ -152,7 +152,7 @@ def _cleans(clause: Clause, act: Act, about: frozenset[str]) -> bool:
 
 
 def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Read the act that an answer tells."""
+    """Read the act that an answer states."""
     about = _about(key)
     wanted = [Act.of(value) for value in (*key.values, *key.also)]
     others = [Act.of(value) for value in key.among]

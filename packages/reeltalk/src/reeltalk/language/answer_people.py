@@ -53,7 +53,7 @@ def _start(tokens: Sequence[str], at: int) -> int:
 
 
 def doer_of(tokens: Sequence[str], clause: Clause, people: Sequence[Mention]) -> Mention | None:
-    """The person who does what a clause tells, if it names one."""
+    """The person who does the act of a clause; None if it names nobody."""
     if clause.passive:
         return next((m for m in _after(clause, people) if _governor(tokens, m) == "by"), None)
     return _giver(tokens, clause, people) or _subject(tokens, clause, people)

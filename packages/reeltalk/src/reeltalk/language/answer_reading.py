@@ -15,8 +15,8 @@ from reeltalk.language.answer_clauses import BACKGROUND, Clause, clauses_of
 from reeltalk.language.answer_people import doer_of, named_people, speaks_of_another, tells_roles
 from reeltalk.language.answer_values import NOTHING, ReadValues, is_unlike, numbers_in, preposition
 from reeltalk.language.answer_words import (
-    CLOSED,
-    UNTRUE,
+    CLOSED_TYPES,
+    UNTRUE_PATTERN,
     Mention,
     answer_tokens,
     final_statement,
@@ -50,7 +50,7 @@ _CONCLUDED: Final = RULE_FILE.pattern("concluded")
 
 
 def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Read if an answer affirms or denies the act in the question."""
+    """Read whether an answer affirms or denies the act in the question."""
     text = " ".join(tokens)
     compact = re.sub(r" ([.,;:!?])", r"\1", text)
     if re.search(r"\byes\? no\b|\bno\? yes\b", compact) or _BOTH.search(compact.replace(",", "")) or _BOTH.search(text):
@@ -195,12 +195,12 @@ _CLAIMS: Final = RULE_FILE.pattern("claims")
 
 
 def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Read if an answer says that an act does not happen: its doer, the act, or its thing is denied."""
+    """Read whether an answer says that an act does not happen: its doer, the act, or its thing is denied."""
     act = Act.of(key.about[0]) if key.about and "|" in key.about[0] else None
     things = act.names if act else frozenset()
     same_act = bool(key.instead) and key.instead[0] in key.about
     refused = False
-    if (untrue := UNTRUE.search(" ".join(tokens))) and _DENIES.search(untrue[0].partition("that")[2]):
+    if (untrue := UNTRUE_PATTERN.search(" ".join(tokens))) and _DENIES.search(untrue[0].partition("that")[2]):
         return ReadValues((untrue[0],), why="it denies that the premise is false")
     for part in re.split(r" ?[.,;!?:] ?|\bbut\b|\bthough\b|\bhowever\b", " ".join(tokens)):
         words = part.split()
@@ -249,10 +249,7 @@ def _main_words(words: list[str], act: Act | None) -> list[str]:
 
 
 def _takes_up(words: list[str], question: str, key: AnswerKey) -> bool | None:
-    """True if a part of an answer speaks of the act in question, None if it speaks of another act, thing or person.
-
-    Without an act in the key, the acts and things of the question count.
-    """
+    """True if a part of an answer speaks of the act in question, None if it speaks of another act, thing or person."""
     people, nouns = named_people(words, key), names_in(words, "noun")
     if key.about and "|" in key.about[0]:
         act = Act.of(key.about[0])
@@ -309,7 +306,7 @@ _CONTRAST: Final = RULE_FILE.pattern("contrast")
 
 
 def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Read if an answer says that the video does not tell what is asked for, or denies what a question assumes."""
+    """Read whether an answer says that the video does not show what is asked for, or denies what a question assumes."""
     if key.values[0] == "absent":
         return read_denial(tokens, question, key)
     refused = False
@@ -360,7 +357,7 @@ _READERS: Final[Mapping[str, Callable[[list[str], str, AnswerKey], ReadValues]]]
     "order": answer_acts.read_order,
     "yes_no": read_yes_no,
     "refusal": read_refusal,
-    **dict.fromkeys(CLOSED, answer_values.read_closed),
+    **dict.fromkeys(CLOSED_TYPES, answer_values.read_closed),
 }
 _PLAIN: Final = frozenset({"action", "order", "yes_no", "refusal", "reply", "utterance"})
 """Types for which *no* inside an answer does not take anything back."""
@@ -373,7 +370,7 @@ _NO: Final = RULE_FILE.pattern("no")
 class AnswerReading:
     """The result of reading an answer."""
 
-    said: tuple[str, ...]
+    found: tuple[str, ...]
     """The values in the answer; empty if none could be read."""
     right: bool
     why: str
@@ -382,7 +379,7 @@ class AnswerReading:
     @property
     def unread(self) -> bool:
         """True if no value could be read."""
-        return not self.said
+        return not self.found
 
 
 def rules_signature() -> str:
@@ -412,14 +409,13 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
     """Read an answer by the type of its key.
 
     Args:
-        question: The question.
         key: The expected answer.
         answer: The answer as the model wrote it, of any length.
     """
     due = " and ".join(key.values)
     answer = plain_answer(before_next_question(answer, question))
     if key.type != "refusal":
-        answer = UNTRUE.sub(lambda found: " " if found.start() or key.type != "yes_no" else found[0], answer)
+        answer = UNTRUE_PATTERN.sub(lambda found: " " if found.start() or key.type != "yes_no" else found[0], answer)
     if is_unable(normalise_answer(answer)):
         return AnswerReading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
     told, asked = _without_quotes(answer, question)

@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -147,18 +148,18 @@ def _timed(tokens: Sequence[str], mentions: Sequence[Mention], question: str) ->
     return kept if kept and standing and kept[0] == standing[0] else standing
 
 
-def compare_values(said: Sequence[frozenset[str]], key: AnswerKey) -> ReadValues:
+def compare_values(found: Sequence[frozenset[str]], key: AnswerKey) -> ReadValues:
     """Compare the values read with the key. Each word may have several meanings."""
-    shown = tuple(dict.fromkeys("/".join(sorted(values)) for values in said))
-    if not said:
+    shown = tuple(dict.fromkeys("/".join(sorted(values)) for values in found))
+    if not found:
         return NOTHING
     for wanted in (key.values, *((other,) for other in key.also)):
-        if all(set(wanted) & values for values in said) and all(any(v in values for values in said) for v in wanted):
+        if all(set(wanted) & values for values in found) and all(any(v in values for values in found) for v in wanted):
             return ReadValues(tuple(wanted), right=True)
     due = set(key.values) | set(key.also)
-    if len(said) > 1 and any(due & values for values in said):
+    if len(found) > 1 and any(due & values for values in found):
         return ReadValues(
-            shown, why="it says something else as well" if len(said) > len(key.values) else "something is missing"
+            shown, why="it says something else as well" if len(found) > len(key.values) else "something is missing"
         )
     return ReadValues(shown)
 
@@ -531,11 +532,12 @@ def _is_in_the_background(tokens: Sequence[str], mention: Mention, acts: Set[str
     return bool(acts and told) and not any(v.values & acts for v in told)
 
 
-def forms_of_look(words: str) -> list[tuple[str, ...]]:
+@lru_cache(maxsize=1024)
+def forms_of_look(words: str) -> tuple[tuple[str, ...], ...]:
     """The words for a person and others of the same sense: `red shirt`, `red top`; `brown hair`, `brown haired`."""
     *colour, worn = answer_tokens(normalise_answer(words))
     others = RULE_FILE.phrases[worn] if colour and worn in _WORN else (worn,)
-    return [(*colour, *other.split()) for other in others]
+    return tuple((*colour, *other.split()) for other in others)
 
 
 _WORN: Final = frozenset({"shirt", "trousers", "hair"})
@@ -606,10 +608,10 @@ def read_utterance(answer: str, key: AnswerKey) -> ReadValues:
     return ReadValues((best,), right=best in (*key.values, *key.also))
 
 
-def hard_words(said: str) -> list[tuple[str, str]]:
+def hard_words(text: str) -> list[tuple[str, str]]:
     """The days and numbers in words that are said, each with another one."""
     listed = RULE_FILE.raw["words"]["hard"].split()
-    names = [word for word in re.findall(r"\w+", said) if word.lower() in listed]
+    names = [word for word in re.findall(r"\w+", text) if word.lower() in listed]
     return [(name, listed[(listed.index(name.lower()) + 1) % len(listed)].title()) for name in names]
 
 
@@ -832,12 +834,12 @@ def names_of_people(key: AnswerKey) -> list[str]:
     return sorted(name for name in {*key.values, *key.among} if name[:1].isupper())
 
 
-def place_of_name(names: Sequence[str], right: str, said: str) -> int:
+def place_of_name(names: Sequence[str], right: str, text: str) -> int:
     """How many of some names were said after the right one was said last; those that were not said follow by alphabet.
 
     Args:
         names: The names in the order of the alphabet, the right one among them.
         right: The right one.
-        said: What was said.
+        text: What was said.
     """
-    return sorted(names, key=lambda name: -said.rfind(name)).index(right)
+    return sorted(names, key=lambda name: -text.rfind(name)).index(right)

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +27,7 @@ LONGEST_NAME: Final = 4
 """Most words of a name."""
 LONGEST_CLAUSE: Final = 40
 """Most words of a clause before or after a name that are read."""
-CLOSED: Final = ("feeling", "reply", "daytime", "size")
+CLOSED_TYPES: Final = ("feeling", "reply", "daytime", "size")
 """Types of answers that are one of a few words."""
 PARTICLES: Final = RULE_FILE.words["particles"]
 PUNCTUATION: Final = frozenset(".,;:!?()/")
@@ -89,7 +89,7 @@ def lexicon() -> Lexicon:
             nouns.setdefault((*words[:-1], plural), set()).update(found)
     names = {"noun": nouns, "room": _listed(raw["rooms"]), "person": _listed(raw["people"])}
     names |= {"colour": _listed(raw["colours"]), "state": _listed(raw["states"])}
-    names |= {kind: _listed(raw[f"{kind}s" if kind != "reply" else "replies"]) for kind in CLOSED}
+    names |= {kind: _listed(raw[f"{kind}s" if kind != "reply" else "replies"]) for kind in CLOSED_TYPES}
     names |= {"running": _listed(raw["running"]), "comparison": _listed(raw["comparisons"])}
     irregular = {base: forms.split() for base, forms in raw["forms"].items()}
     actions: dict[tuple[str, str | None], set[str]] = {}
@@ -174,8 +174,17 @@ _QUOTES: Final = re.compile(r"[*_`#\"“”]+")
 _TOKEN: Final = RULE_FILE.pattern("token")
 
 
+_KEPT_CHARACTERS: Final = 500
+"""Texts up to this length are kept: keys and questions come again with every answer."""
+
+
 def normalise_answer(text: str) -> str:
     """The text in lower case, without contractions, hyphens and repeated spaces."""
+    return _normalised(text) if len(text) <= _KEPT_CHARACTERS else _normalised.__wrapped__(text)
+
+
+@lru_cache(maxsize=1 << 13)
+def _normalised(text: str) -> str:
     text = text.lower().replace("’", "'")
     for pattern, put in _CONTRACTED:
         text = pattern.sub(put, text)
@@ -189,7 +198,7 @@ def answer_tokens(text: str) -> list[str]:
 
 _UNABLE: Final = RULE_FILE.pattern("unable")
 _RETRACTED: Final = RULE_FILE.pattern("retracted")
-UNTRUE: Final = RULE_FILE.pattern("untrue")
+UNTRUE_PATTERN: Final = RULE_FILE.pattern("untrue")
 
 
 _VIEWER: Final = RULE_FILE.pattern("viewer")
@@ -206,7 +215,6 @@ def final_statement(answer: str, question: str) -> str:
 
     Args:
         answer: An answer from `plain_answer`.
-        question: The question.
     """
     if "\n" in answer:
         answer = _LINE_END.sub(". ", _BULLET.sub("", answer)).replace("\n", " ")
@@ -240,23 +248,32 @@ def names_in(tokens: Sequence[str], *kinds: str) -> list[Mention]:
         tokens: Words of an answer.
         kinds: Kinds of names to find; of equal matches the first kind counts.
     """
-    known = lexicon().names
+    known, longest = _names(kinds)
     found: list[Mention] = []
     at = 0
     while at < len(tokens):
-        for length in range(min(LONGEST_NAME, len(tokens) - at), 0, -1):
+        for length in range(min(longest.get(tokens[at], 2), len(tokens) - at), 0, -1):
             words = tuple(tokens[at : at + length])
-            if length == 2 and len(tokens[at]) > 2 and len(tokens[at + 1]) > 2:
+            if length == 2 and len(tokens[at]) > 2 and len(tokens[at + 1]) > 2 and words not in known:
                 # "a tooth brush"
-                joined = (tokens[at] + tokens[at + 1],)
-                words = joined if not any(words in known[kind] for kind in kinds) else words
-            kind = next((kind for kind in kinds if words in known[kind]), None)
-            if kind is not None:
-                found.append(Mention(kind, known[kind][words], at, at + length))
+                words = (tokens[at] + tokens[at + 1],)
+            if (name := known.get(words)) is not None:
+                found.append(Mention(*name, at, at + length))
                 at += length - 1
                 break
         at += 1
     return found
+
+
+@cache
+def _names(kinds: tuple[str, ...]) -> tuple[dict[tuple[str, ...], tuple[str, frozenset[str]]], dict[str, int]]:
+    """Kind and values of each name of some kinds, and the most words of a name by its first one, two at least."""
+    names = lexicon().names
+    known = {words: (kind, values) for kind in reversed(kinds) for words, values in names[kind].items()}
+    longest: dict[str, int] = {}
+    for first, *others in known:
+        longest[first] = max(longest.get(first, 2), min(1 + len(others), LONGEST_NAME))
+    return known, longest
 
 
 def verbs_in(tokens: Sequence[str], nouns: Sequence[Mention] = ()) -> list[Mention]:

@@ -94,7 +94,6 @@ def surface_forms(
         part: `forms` or `ref`, for the names.
         cores: Cores that are divided among the splits: every fourth belongs to test, the one before it to dev.
         more: More cores of train.
-        split: The split.
     """
     taken: set[str] = set()
     for own in reversed(SPLITS):
@@ -103,11 +102,13 @@ def surface_forms(
         if own == SPLITS[0]:
             given += list(enumerate(more, start=len(cores)))
         for number, core in given:
-            derived = [form for form in _derive(f"{kind}/{part}/{number}", core, own) if bare(form.text) not in taken]
+            derived = [
+                form for form in _derive(f"{kind}/{part}/{number}", core, own) if bare_form(form.text) not in taken
+            ]
             for form in derived:
-                if bare(form.text) not in taken:
+                if bare_form(form.text) not in taken:
                     found.append(form)
-                    taken.add(bare(form.text))
+                    taken.add(bare_form(form.text))
         if own == split:
             return tuple(found)
     raise ValueError(f"{split!r} is no split: {', '.join(SPLITS)}")
@@ -118,7 +119,7 @@ def split_of_form(number: int) -> str:
     return {2: "dev", 3: "test"}.get(number % 4, "train")
 
 
-def bare(text: str) -> str:
+def bare_form(text: str) -> str:
     """A form without punctuation, and with one slot for all words that mean the person."""
     text = re.sub(r"\{(?:he2?|him|his)\}", "{he}", text.lower())
     return re.sub(r"[^a-z{}_0-9 ]", "", text).strip()

@@ -12,7 +12,7 @@ from typing import Final
 from reeltalk.language.answer_acts import Act
 from reeltalk.language.answer_reading import read_answer
 from reeltalk.language.answer_values import UNKNOWN, hard_words
-from reeltalk.language.phrases import SILENT, SPEECH, phrase, place_phrase, sentence, speech_phrase
+from reeltalk.language.phrases import AGENTLESS_ACTIONS, SPEECH, phrase, place_phrase, sentence, speech_phrase
 from reeltalk.language.vocabulary import PERSON, plain_name
 from reeltalk.schema.dialogue import AnswerKey
 
@@ -46,11 +46,11 @@ def variants(key: AnswerKey, reference: str) -> list[Variant]:
     return list(found.values())
 
 
-def lacking(key: AnswerKey) -> tuple[str, ...]:
-    """The slots that a key needs, so that its near misses can be told, and lacks."""
+def missing_slots(key: AnswerKey) -> tuple[str, ...]:
+    """The slots that a key lacks and that its near misses need."""
     act = (key.about if key.type == "refusal" else key.values)[:1]
     person = any(PERSON in value.split("|") for value in act) if key.type in ("action", "refusal") else False
-    silent = key.type == "action" and Act.of(key.values[0]).action in SILENT
+    silent = key.type == "action" and Act.of(key.values[0]).action in AGENTLESS_ACTIONS
     known = key.values[0] != UNKNOWN
     needed = {
         "about": key.type == "refusal" and known,
@@ -63,18 +63,16 @@ def lacking(key: AnswerKey) -> tuple[str, ...]:
 
 def fault_of(key: AnswerKey, reference: str) -> str | None:
     """Why a key does not suffice to tell right answers from near misses; None if it does."""
-    if missing := lacking(key):
+    if missing := missing_slots(key):
         return f"lacks {' and '.join(missing)}"
     made = {variant.right for variant in variants(key, reference)}
     return None if made == {True, False} else f"gives no {'near misses' if True in made else 'right answers'}"
 
 
 def misread(question: str, key: AnswerKey, reference: str) -> Variant | None:
-    """The first right answer or near miss that is read otherwise than it is; None if all are read well.
+    """The first right answer that is read as wrong, or near miss that is read as right; None if all are read well.
 
     Args:
-        question: The question.
-        key: Its key.
         reference: Its reference answer.
     """
     found = (one for one in variants(key, reference) if read_answer(question, key, one.text).right != one.right)

@@ -56,7 +56,7 @@ def _headed(heads: Sequence[str], form: str) -> str:
     return past_of(heads[0])[form == "done"]
 
 
-SILENT: Final = RULE_FILE.words["silent"]
+AGENTLESS_ACTIONS: Final = RULE_FILE.words["silent"]
 """Changes that nobody does: their thing is the subject."""
 
 
@@ -95,7 +95,7 @@ def phrase(
         form: `do` (put), `does` (puts), `doing` (putting), `did` (put) or `done` (put).
         pronouns: Words to use instead of an object's name, by object.
         names: What people are called, by person; `the person` by default.
-        his: The possessive pronoun of whoever acts.
+        his: The possessive pronoun of the person who acts.
     """
     pronouns, names = pronouns or {}, names or {}
     *heads, rest = VERBS.get(action, (action, f"{action}s", f"{action}ing", "{o}"))
@@ -112,7 +112,7 @@ def phrase(
         "t": pronouns.get(target or "", names.get(target or "", noun(target or ""))),
         "his": his,
     }
-    if action in SILENT:
+    if action in AGENTLESS_ACTIONS:
         return _headed(heads, form)
     if target is not None:
         inside = class_of(target) in _IN

@@ -96,7 +96,6 @@ class RuleFile:
 
         Args:
             name: Name of the rule's pattern.
-            text: The text.
         """
         rule, pattern = self.rules[name], self.pattern(name)
         if rule.unless and self.find(rule.unless, text):
@@ -110,7 +109,6 @@ class RuleFile:
 
         Args:
             rule: Name of the rule.
-            text: The text.
             of: The kind of text.
         """
         from reeltalk.errors import shorten

@@ -1,7 +1,7 @@
 """The terms of VirtualHome2KG's ontology, and the English words for its classes and actions.
 
 Ontology: Egami et al., "Synthesizing Event-Centric Knowledge Graphs of Daily Activities Using Virtual Space",
-IEEE Access 2023. Words: VDAct's template summaries (AAAI 2025), which `TOLD_CLASSES`, `CLAUSES` and `PLURALS` repeat
+IEEE Access 2023. Words: VDAct's template summaries (AAAI 2025), which `SUMMARY_WORDS`, `CLAUSES` and `PLURALS` repeat
 exactly; `PLAIN_CLASSES` adds those that VDAct shows unsplit, and those of our own household.
 """
 
@@ -45,10 +45,10 @@ ROOMS: Final = RULE_FILE.words["rooms"]
 CATEGORIES: Final[tuple[str, ...]] = tuple(RULE_FILE.raw["lists"]["categories"].split())
 """HomeOntology's eleven activity categories and Abnormal, as in VDAct's figure 2a."""
 
-TOLD_CLASSES: Final[dict[str, str]] = RULE_FILE.raw["told_classes"]
+SUMMARY_WORDS: Final[dict[str, str]] = RULE_FILE.raw["told_classes"]
 """Words of VDAct's summaries for classes that they do not show by their own name."""
 
-PLAIN_CLASSES: Final[dict[str, str]] = TOLD_CLASSES | RULE_FILE.raw["plain_classes"]
+PLAIN_CLASSES: Final[dict[str, str]] = SUMMARY_WORDS | RULE_FILE.raw["plain_classes"]
 """Plain English for questions, by class; other classes read as they are."""
 
 PLURALS: Final = RULE_FILE.words["plurals"]
@@ -69,9 +69,9 @@ def is_person(name: str | None) -> bool:
     return name is not None and class_of(name) == PERSON
 
 
-def told_name(name: str) -> str:
+def summary_name(name: str) -> str:
     """The words of VDAct's template summaries for an object."""
-    return TOLD_CLASSES.get(class_of(name), class_of(name))
+    return SUMMARY_WORDS.get(class_of(name), class_of(name))
 
 
 @cache

@@ -29,6 +29,7 @@ from reeltalk.llm.wire import (
     describe_endpoint,
     longest_reply_chars,
     most_prompt_tokens,
+    start_on_one_line,
 )
 from reeltalk.schema.record import Json
 
@@ -133,7 +134,11 @@ class ModelClient:
         except ModelError as error:
             self.breaker.record_failure(error, first=request.times == 1)
             raise
-        self.breaker.record_success()
+        if reply.refused:
+            refusal = f"{describe_endpoint(self.endpoint)} refused: {start_on_one_line(reply.text)}"
+            self.breaker.record_failure(ModelError(refusal, kind="content"), first=request.times == 1)
+        else:
+            self.breaker.record_success()
         return reply
 
     def should_retry(self, request: Request, error: TransientError) -> bool:

@@ -20,6 +20,8 @@ from reeltalk.llm.wire import (
     failure_of_request,
     is_spent,
     is_unreached,
+    kind_of_request,
+    kind_of_status,
     no_answer_within,
     start_on_one_line,
     status_of,
@@ -129,7 +131,7 @@ class InspectSender:
             # Providers turn such a refusal into a reply whose text is the error.
             words = f" ({start_on_one_line(scrub(text, self._secrets))})" if text else ""
             told = f"{self._name} gave no answer: {OF_ONE_REQUEST} {REFUSALS[output.stop_reason]}{words}"
-            return Sent(None, ModelError(told, kind="request"), *tokens)
+            return Sent(None, ModelError(told, kind=kind_of_request(REFUSALS[output.stop_reason])), *tokens)
         if not text and output.stop_reason == "max_tokens":
             return Sent(None, ModelError(f"{self._name} {no_answer_within(self.endpoint)}", kind="empty"), *tokens)
         if not text:
@@ -159,10 +161,10 @@ class InspectSender:
         if status is None:
             return ModelError(problem, kind=failure_kind(error))
         if (what := failure_of_request(status, f"{error} {body}")) is not None:
-            return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, kind="request")
+            return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, kind=kind_of_request(what))
         if self.learner.refused(dialect, asked, status, str(error) if body is None else body):
             return LearnedError(problem, status)
-        return RefusedError(problem, status)
+        return RefusedError(problem, status, kind=kind_of_status(status, f"{error} {body}"))
 
 
 def chat_message(message: Message) -> Any:

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, NamedTuple, Protocol
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.errors import SettingError
 from reeltalk.llm.budget import Budget, Prices
 from reeltalk.schema.record import Json
+from reeltalk.schema.settings import Effort, Temperature
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,6 @@ INSPECT: Final = "inspect:"
 """Prefix of a model that is asked through inspect_ai."""
 SamplingField = Literal["temperature", "max_tokens", "seed"]
 ALL_SAMPLING: Final[tuple[SamplingField, ...]] = ("temperature", "max_tokens", "seed")
-Temperature = Annotated[
-    Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None,
-    BeforeValidator(lambda value: None if isinstance(value, str) and value.lower() == "none" else value),
-]
-"""Sampling temperature, 0-2; None, or the word, sends none, for a server that takes none or knows better."""
-Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
-"""How long a model that reasons may think."""
 
 
 class Endpoint(BaseModel):
@@ -140,6 +134,8 @@ class Reply:
     dialect: str | None = None
     cut_at: int | None = None
     """Characters after which it was cut here, as the server sent far more than was asked for; None if it was not."""
+    refused: bool = False
+    """True if the text says in the field `refusal` why there is no answer. Such a reply is not kept."""
 
     @property
     def origin(self) -> ReplyOrigin:

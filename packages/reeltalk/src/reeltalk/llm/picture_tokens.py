@@ -24,7 +24,6 @@ def picture_tokens(model: str, width_px: float, height_px: float) -> int | None:
     Args:
         model: Name of the model, as a server knows it.
         width_px: Width of the picture as it is sent.
-        height_px: Its height.
 
     Returns:
         None for a model of no known family.

@@ -202,11 +202,7 @@ class _Check:
         return PreflightResult(dialect, (*special, *notes))
 
     async def _models(self) -> list[str] | None:
-        """Names of the models that the server lists; None if it has no list.
-
-        Raises:
-            OutageError: Nothing answers at the address, or not in HTTP.
-        """
+        """Names of the models that the server lists; None if it has no list."""
         address = endpoint_address(self.endpoint)
         status, names = await self._listed(address)
         if names is None and status not in (401, 403, 407) and not urlsplit(address).path.rstrip("/").endswith("/v1"):
@@ -290,7 +286,7 @@ class _Check:
                 raise error
             problem = str(error)
             kind = error.kind if isinstance(error, ModelError) else "other"
-            if kind == "quota":
+            if kind in ("quota", "content"):
                 raise OutageError(f"{problem}; {LASTING[kind][1]}")
             if isinstance(error, RefusedError):
                 if schema is not None and error.status in (400, 422):
@@ -338,16 +334,16 @@ class _Check:
     ) -> OutageError:
         """The error of a server that refuses, with the reason and the remedy."""
         model, variable = self.endpoint.model, self.key_variable
-        if error.status in (401, 403, 407):
+        if error.kind == "access" or error.status == 403:
             if self.api_key is None and variable is not None:
                 return OutageError(f"{error}; no key is given: set {variable}")
             named = f"the key in {variable}" if variable is not None else "the key"
-            what = "is wrong or not for this server" if error.status == 401 else "may not use this model"
+            what = "may not use this model" if error.status == 403 else "is wrong or not for this server"
             return OutageError(f"{error}; {named} {what}")
         unknown = names is not None and model not in names
-        if names is not None and unknown and (error.status == 404 or "model" in str(error).lower()):
+        if names is not None and unknown and (error.kind == "not-found" or "model" in str(error).lower()):
             return OutageError(f"{error}; {_nearest(model, names)}")
-        if error.status == 404:
+        if error.kind == "not-found" or error.status == 404:
             return OutageError(f"{error}; check the name of the model, and {self.option}, which as a rule ends in /v1")
         if self.images and await self._answers_text(sender):
             return OutageError(f"{error}; {BLIND}")

@@ -156,7 +156,7 @@ class ReplyStore:
             BenchmarkError: The file is damaged or locked, or the disk is full.
         """
         content = dataclasses.asdict(reply)
-        del content["cached"]
+        del content["cached"], content["refused"]
         for name in ("logprobs", "cut_at"):
             if content[name] is None:
                 del content[name]
@@ -359,7 +359,8 @@ class CachedModel(_Wrapper[Model]):
             with self.store.asking(key):
                 kept = self.store.get(key)
                 if kept is None:
-                    return self.store.put(key, self.model.ask(messages, schema=schema))
+                    reply = self.model.ask(messages, schema=schema)
+                    return reply if reply.refused else self.store.put(key, reply)
         breaker: Breaker | None = getattr(self.model, "breaker", None)
         if breaker is not None:
             breaker.record_kept()

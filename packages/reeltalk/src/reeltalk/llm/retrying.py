@@ -18,12 +18,16 @@ APART_S: Final = 600.0
 """Failures further apart than this are not related, at least."""
 IN_A_ROW: Final = 8
 """A command stops after this many failures of a lasting kind in a row."""
+AT_ONCE: Final[frozenset[FailureKind]] = frozenset({"access", "not-found"})
+"""Kinds that no request survives: the command stops at the first, or at the second if the model has answered before,
+since gateways and servers that load models send single ones by chance."""
 LASTING: Final[dict[FailureKind, tuple[str, str]]] = {
     "connection": ("cannot be reached", "start the server or correct the address"),
     "access": ("refuses access", "correct the key"),
     "not-found": ("says 'not found'", "correct the model's name or the address"),
     "invalid": ("refuses the requests as invalid", "correct the settings that it refuses"),
     "quota": ("has no quota left for you", "pay, raise the limit or wait until it is renewed"),
+    "content": ("refuses what it is asked", "see what its filter refuses, or pass --no-preflight to accept that"),
     "reply": ("sends replies that cannot be used", "see what answers at the address, and mend it"),
     "empty": ("sends replies without a word", "see why it says nothing, or pass --no-preflight to accept that"),
 }
@@ -44,9 +48,9 @@ class Breaker:
             name: Model and address, for errors.
             give_up_after_s: Longest time without any answer while the model fails; 0 for no limit.
             preflight: Called once, before the first request; raises `OutageError` if no request can succeed. Without
-                it, replies without a word do not stop the command.
+                it, replies without a word and content that is refused do not stop the command.
         """
-        self.give_up_after_s, self._accepts_empty = give_up_after_s, preflight is None
+        self.give_up_after_s, self._accepts_silence = give_up_after_s, preflight is None
         self._name, self._lock = name, threading.Lock()
         self._in_a_row = self._failures = self._requests = self._kept = 0
         self._answered_s = float("-inf")
@@ -114,7 +118,7 @@ class Breaker:
         """
         if error.kind not in LASTING and error.kind not in PASSING:
             return
-        if error.kind == "empty" and (self._accepts_empty or not first):
+        if error.kind in ("empty", "content") and (self._accepts_silence or not first):
             return
         now_s = time.monotonic()
         with self._lock:
@@ -131,9 +135,11 @@ class Breaker:
             gone_s = now_s - self._failing_since_s
             # Kept replies do not end a row of refusals, so each allows as many more of them.
             most = IN_A_ROW * (1 + self._kept) if error.kind == "invalid" else IN_A_ROW
+            if error.kind in AT_ONCE:
+                most = 2 if self.has_answered else 1
             if error.kind in LASTING and (self._in_a_row >= most or error.kind == "quota"):
                 does, advice = LASTING[error.kind]
-                often = f", {self._in_a_row} times in a row" if self._in_a_row >= most else ""
+                often = f", {self._in_a_row} times in a row" if self._in_a_row >= max(2, most) else ""
                 problem = f"{self._name} {does}{often}"
             elif 0 < self.give_up_after_s <= gone_s and (self._requests >= IN_A_ROW or not self.has_answered):
                 problem = f"{self._name} gave no answer for {_told(gone_s)}, {self._failures:,} failures in a row"

@@ -20,7 +20,7 @@ from reeltalk.errors import OF_ONE_REQUEST, FailureKind, ModelError, ReeltalkErr
 from reeltalk.llm.dialect import Dialect
 from reeltalk.llm.model import Endpoint, Message, Reply
 from reeltalk.llm.picture_tokens import ROOM, UNKNOWN, jpeg_size, picture_tokens
-from reeltalk.llm.retrying import Breaker, TransientError
+from reeltalk.llm.retrying import AT_ONCE, Breaker, TransientError
 from reeltalk.llm.scrubbing import endpoint_address, public_address, scrub
 from reeltalk.schema.record import Json
 
@@ -35,20 +35,24 @@ MESSAGE_TOKENS: Final = 16
 """More tokens than any known chat template adds to a message."""
 
 
-def kind_of_status(status: int) -> FailureKind:
-    """Kind of failure by the status of an answer."""
-    known: dict[int, FailureKind] = {
-        401: "access",
-        403: "access",
-        404: "not-found",
-        429: "busy",
-        408: "busy",
-        409: "busy",
-    }
-    return "server" if status >= 500 else known.get(status, "invalid")
+def kind_of_status(status: int, body: str) -> FailureKind:
+    """Kind of failure by the status of an answer, and by what it says where that tells of all requests.
+
+    Args:
+        status: HTTP status of the answer.
+        body: Its body, or the message in it with type and code.
+    """
+    kind: FailureKind
+    if status in NO_ACCESS:
+        return "access"
+    for kind, statuses, pattern in _request_failures()["lasting"]:
+        if status in statuses and pattern.search(body[:MOST_BODY_CHARS]):
+            return kind
+    return "server" if status >= 500 else "busy" if status in PASSING_STATUS else "invalid"
 
 
 REQUEST_FAILURES: Final = Path(__file__).parent / "request_failures.toml"
+NO_ACCESS: Final = frozenset({401, 407})
 TOO_LARGE: Final = 413
 PAYMENT: Final = 402
 MOST_BODY_CHARS: Final = 4_000
@@ -69,6 +73,11 @@ def failure_of_request(status: int, body: str) -> str | None:
         if status in statuses and pattern.search(body):
             return str(what)
     return "is too large for the server" if status == TOO_LARGE else None
+
+
+def kind_of_request(what: str) -> FailureKind:
+    """Kind of a failure that `failure_of_request` names."""
+    return "content" if what.startswith("is refused for its content") else "request"
 
 
 def is_spent(status: int, body: str) -> bool:
@@ -95,6 +104,7 @@ def _request_failures() -> dict[str, Any]:
 
     return {
         "failures": [(row["what"], frozenset(row["status"]), of(row["pattern"])) for row in raw["failure"]],
+        "lasting": [(row["kind"], frozenset(row["status"]), of(row["pattern"])) for row in raw["lasting"]],
         "others": of(raw["others"]["pattern"]),
         "spent": of(raw["quota"]["pattern"]),
         "reply_alone": [of(pattern) for pattern in raw["others"]["reply_alone"]],
@@ -108,7 +118,7 @@ class RefusedError(ModelError):
 
     def __init__(self, problem: str, status: int, *, kind: FailureKind | None = None) -> None:
         self.status = status
-        super().__init__(problem, kind=kind or kind_of_status(status))
+        super().__init__(problem, kind=kind or kind_of_status(status, problem))
 
 
 class RateLimitedError(TransientError):
@@ -237,7 +247,8 @@ class CompletionBody(BaseModel):
         came = (choice.message.content or choice.message.refusal or "") if choice else ""
         text = came.strip()
         if (what := self._failure_of_request(text)) is not None:
-            raise ModelError(scrub(f"{where} gave no answer: {OF_ONE_REQUEST} {what}", secrets), kind="request")
+            told = scrub(f"{where} gave no answer: {OF_ONE_REQUEST} {what}", secrets)
+            raise ModelError(told, kind=kind_of_request(what))
         if choice is not None and not text and choice.finish_reason == "length":
             raise ModelError(f"{where} {no_answer_within(endpoint)}", kind="empty")
         if choice is None and self.error is not None:
@@ -245,6 +256,8 @@ class CompletionBody(BaseModel):
             problem, code = f"{where} answered with an error: {words}", code_of(self.error)
             if is_spent(code, json.dumps(self.error)):
                 raise RefusedError(problem, code, kind="quota")
+            if (kind := kind_of_status(code, json.dumps(self.error))) in AT_ONCE:
+                raise RefusedError(problem, code, kind=kind)
             raise TransientError(problem, kind="reply")
         if choice is None:
             raise TransientError(f"{where} sent no reply", kind="reply")
@@ -262,6 +275,7 @@ class CompletionBody(BaseModel):
             took_s=took_s,
             first_token_s=first_token_s,
             logprobs=token_logprobs(choice.logprobs) if endpoint.logprobs else None,
+            refused=not choice.message.content,
         )
 
     def _failure_of_request(self, text: str) -> str | None:
@@ -422,7 +436,8 @@ def failure_kind(error: BaseException) -> FailureKind:
     found: BaseException | None = error
     while found is not None:
         if (status := status_of(found)) is not None and status >= 400:
-            return "request" if failure_of_request(status, str(found)) else kind_of_status(status)
+            what = failure_of_request(status, str(found))
+            return kind_of_request(what) if what is not None else kind_of_status(status, str(found))
         names = [kind.__name__ for kind in type(found).__mro__]
         if any("Timeout" in name for name in names):
             return "time-out"

@@ -35,6 +35,7 @@ from reeltalk.llm.wire import (
     failure_of_request,
     is_spent,
     is_unreached,
+    kind_of_request,
     kind_of_status,
     longest_reply_chars,
     message_text,
@@ -253,7 +254,7 @@ class WireSender:
             problem, cost_nothing = model_error(error, self.endpoint, self._secrets)
             if (
                 isinstance(problem, RefusedError)
-                and problem.kind not in ("request", "quota")
+                and problem.kind not in ("request", "content", "quota")
                 and self.learner.refused(dialect, asked, problem.status, getattr(error, "body", None))
             ):
                 problem = LearnedError(str(problem), problem.status)
@@ -278,6 +279,7 @@ class WireSender:
     ) -> tuple[CompletionBody, float | None]:
         first_token_s: float | None = None
         pieces: list[str] = []
+        refusal = ""
         finish_reason: str | None = None
         model: str | None = None
         usage: Any = None
@@ -298,6 +300,7 @@ class WireSender:
                             first_token_s = time.monotonic() - began_s
                         pieces.append(content)
                         length += len(content)
+                    refusal += message_text(getattr(choice.delta, "refusal", None)) or ""
                     finish_reason = choice.finish_reason or finish_reason
                 if length > longest:
                     finish_reason = "length"
@@ -317,7 +320,7 @@ class WireSender:
             await stream.close()
         if finish_reason is None:
             raise TransientError(f"{describe_endpoint(self.endpoint)} broke off its reply", kind="reply")
-        choice = {"message": {"content": "".join(pieces)}, "finish_reason": finish_reason}
+        choice = {"message": {"content": "".join(pieces), "refusal": refusal}, "finish_reason": finish_reason}
         body = {"model": model, "choices": [choice], "usage": usage}
         return CompletionBody.read(json.dumps(body), self.endpoint), first_token_s
 
@@ -360,7 +363,7 @@ def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) 
         status = error.status_code
         problem = f"{where} answered {status}: {scrub(words_of_body(error.body) or error.message, secrets)}"
         if (what := failure_of_request(status, f"{error.message} {error.body}")) is not None:
-            return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, kind="request"), True
+            return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, kind=kind_of_request(what)), True
         if is_spent(status, f"{error.message} {error.body}"):
             return RefusedError(problem, status, kind="quota"), True
         if status in (429, 503):
@@ -369,10 +372,10 @@ def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) 
             return busy, status == 429
         if status in PASSING_STATUS or status >= 500:
             return TransientError(
-                problem, kind=kind_of_status(status), wait_s=retry_after(error.response.headers)
+                problem, kind=kind_of_status(status, ""), wait_s=retry_after(error.response.headers)
             ), status < 500
         if status == 400 and TOO_SHORT in str(error.message):
             # OpenAI's answer if a reasoning model has used all its tokens.
             return ModelError(f"{where} {no_answer_within(endpoint)}", kind="empty"), False
-        return RefusedError(problem, status), True
+        return RefusedError(problem, status, kind=kind_of_status(status, f"{error.message} {error.body}")), True
     return ModelError(f"{where}: {scrub(str(error), secrets)}", kind="reply"), False

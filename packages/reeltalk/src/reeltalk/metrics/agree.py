@@ -61,7 +61,7 @@ _IRREGULAR: Final = {
     "men": "man", "got": "get", "made": "make", "gave": "give", "given": "give", "slept": "sleep", "kept": "keep",
     "using": "use", "used": "use",
 }  # fmt: skip
-KEPT_TEXTS: Final = 8192
+CACHED_TEXTS: Final = 8192
 """Texts whose words are kept: those of some dozens of videos, since the same texts come again within a video."""
 _COUNT: Final = re.compile(
     r"\bhow (?:many|much|often|long)\b|\bnumber of\b|\bhow many times\b|\bcount|\bseconds\b|\blength\b|\btotal\b",
@@ -84,7 +84,7 @@ _HAN_NO: Final = re.compile(r"^\s*(?:不|没|否|非)")
 _HAN_YES: Final = re.compile(r"^\s*(?:是|对|有的|会的|当然)(?:[的,，。!！]|$)")
 
 
-@lru_cache(maxsize=KEPT_TEXTS)
+@lru_cache(maxsize=CACHED_TEXTS)
 def stem(word: str) -> str:
     """A word without its English inflection, such as `put` for *putting* and `tak` for *takes*.
 
@@ -105,7 +105,7 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("e") and word[:-1] not in FUNCTION_WORDS else word
 
 
-@lru_cache(maxsize=KEPT_TEXTS)
+@lru_cache(maxsize=CACHED_TEXTS)
 def words_of(text: str) -> tuple[str, ...]:
     """All words of a text in order, stemmed, with numbers as digits; of Chinese, single characters."""
     if _HAN.search(text):
@@ -124,13 +124,13 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=KEPT_TEXTS)
+@lru_cache(maxsize=CACHED_TEXTS)
 def content_words(text: str) -> tuple[str, ...]:
     """The words of a text that carry facts, numbers included: stemmed, in order, each once."""
     return tuple(dict.fromkeys(word for word in words_of(text) if word not in _NO_CONTENT))
 
 
-@lru_cache(maxsize=KEPT_TEXTS)
+@lru_cache(maxsize=CACHED_TEXTS)
 def polarity(answer: str) -> Polarity | None:
     """`yes` or `no` if an answer begins so, else None."""
     if _HAN.search(answer):
@@ -143,7 +143,7 @@ def polarity(answer: str) -> Polarity | None:
     return "yes" if head in _YES else None
 
 
-@lru_cache(maxsize=KEPT_TEXTS)
+@lru_cache(maxsize=CACHED_TEXTS)
 def is_yes_no(question: str) -> bool:
     """True if a question can be answered by yes or no: it has an auxiliary first, or after a comma, and no *or*."""
     if _HAN.search(question):
@@ -174,8 +174,8 @@ def place_relations(text: str) -> frozenset[str]:
     return frozenset(_RELATIONS[word] for word in words if word in _RELATIONS)
 
 
-@lru_cache(maxsize=KEPT_TEXTS)
-def essence(answer: str, question: str = "") -> tuple[str, ...]:
+@lru_cache(maxsize=CACHED_TEXTS)
+def added_words(answer: str, question: str = "") -> tuple[str, ...]:
     """The words that an answer adds to its question, in a form that equivalent answers share.
 
     `yes` or `no` alone if it begins so, the numbers if the question asks for one, otherwise its new content words in
@@ -210,7 +210,7 @@ def first_sentence(text: str) -> str:
     return match[1] if match and content_words(match[1]) else text
 
 
-@lru_cache(maxsize=KEPT_TEXTS)
+@lru_cache(maxsize=CACHED_TEXTS)
 def _same(answer: str, reference: str, question: str) -> bool:
     if words_of(answer) == words_of(reference):
         return bool(words_of(answer))
@@ -250,8 +250,8 @@ def classed_words(text: str) -> frozenset[str]:
     return frozenset(_VERBS.get(word, word) for word in content_words(text))
 
 
-@lru_cache(maxsize=KEPT_TEXTS)
-def states(text: str, reference: str, question: str = "") -> bool:
+@lru_cache(maxsize=CACHED_TEXTS)
+def states_reference(text: str, reference: str, question: str = "") -> bool:
     """True if a longer text contains what a reference adds to its question.
 
     Unlike in `agrees` the text may say more. It must have the numbers, place relations and negation of the reference.

@@ -81,7 +81,7 @@ def read_choice(answer: str, options: tuple[str, ...], question: str = "") -> Ch
         options: The texts of the options, in the order in which they were shown under the letters A, B, C and so on.
         question: The question, whose words do not tell options apart.
     """
-    answer = shortened(answer)
+    answer, options = shortened(answer), tuple(map(shortened, options))
     begun = _forms()["goes_on"].search(answer)
     if begun is not None and (first := read_choice(answer[: begun.start()], options, question)).option is not None:
         return first
@@ -139,7 +139,6 @@ def names_same(answer: str, references: Sequence[str], options: Sequence[str], q
         answer: The answer: a letter, or the text of an option.
         references: References, by text or letter.
         options: The options in the order in which they were shown.
-        question: The question.
     """
     shown = tuple(options)
     named = read_choice(answer, shown, question).option
@@ -339,7 +338,7 @@ def before_next_question(answer: str, question: str) -> str:
 
 
 def last_version(text: str) -> str:
-    """What stands after the last words that take an answer back; the whole text if nothing follows them."""
+    """The text after the last words that take an answer back; the whole text if nothing follows them."""
     found = list(_forms()["withdrawn"].finditer(text))
     rest = text[found[-1].end() :].lstrip(" ,.:;!，。：") if found else ""
     return rest if any(map(str.isalnum, rest)) else text

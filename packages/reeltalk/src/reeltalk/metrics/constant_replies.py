@@ -12,11 +12,11 @@ from reeltalk.errors import shorten
 from reeltalk.schema.dialogue import Linkage, Turn
 from reeltalk.schema.gates import GateResult
 
-FEWEST: Final = 20
+FEWEST_REPLIES: Final = 20
 """Replies below which nobody wonders that they are alike."""
-MOST: Final = 0.9
+MOST_EQUAL: Final = 0.9
 """Share of equal replies above which they are constant."""
-PAIRS_ASKED: Final = 6
+PAIRS_DUE: Final = 6
 """Pairs of related turns that a model is asked for between two chains (SVBench)."""
 BY_MODEL: Final = "model:"
 """Beginning of the signature of a writer that is a language model."""
@@ -59,13 +59,13 @@ class ConstantReplies:
             (self.seen, "verdicts of the judge say the same of what it saw"),
         ):
             usual, times = max(counts.items(), key=lambda one: one[1], default=("", 0))
-            if counts.total() >= FEWEST and times >= MOST * counts.total():
+            if counts.total() >= FEWEST_REPLIES and times >= MOST_EQUAL * counts.total():
                 said = ", ".join(usual) if isinstance(usual, tuple) else usual
                 said = "no moment at all" if said == "None" else shorten(said)
                 yield f"Warning: {times:,} of {counts.total():,} {what}: {said}."
         single = sum(count == 1 for count in self.links.values())
-        if len(self.links) >= FEWEST and single >= MOST * len(self.links):
+        if len(self.links) >= FEWEST_REPLIES and single >= MOST_EQUAL * len(self.links):
             yield (
-                f"Warning: {single:,} of {len(self.links):,} pairs of chains have one link, where {PAIRS_ASKED} were "
+                f"Warning: {single:,} of {len(self.links):,} pairs of chains have one link, where {PAIRS_DUE} were "
                 "asked for."
             )

@@ -17,10 +17,10 @@ Floats = NDArray[np.float64]
 Coefficient = Literal["kendall", "spearman", "pearson"]
 
 COEFFICIENTS: Final[tuple[Coefficient, ...]] = ("kendall", "spearman", "pearson")
-FEWEST: Final = 3
+FEWEST_ITEMS: Final = 3
 """Any two points lie on a line."""
 TOO_FEW: Final = "fewer than three items"
-CONSTANT: Final = "{side} {verb} the same of all items, so there is no correlation"
+CONSTANT_SIDE: Final = "{side} {verb} the same of all items, so there is no correlation"
 _BLOCK: Final = 512
 
 
@@ -28,7 +28,6 @@ def correlation(kind: Coefficient, x: Floats, y: Floats) -> tuple[float | None, 
     """A coefficient, or why there is none.
 
     Args:
-        kind: The coefficient.
         x: (N,) finite values.
         y: (N,) finite values of the same items.
 
@@ -48,7 +47,7 @@ def correlation(kind: Coefficient, x: Floats, y: Floats) -> tuple[float | None, 
 
         value = float({"kendall": stats.kendalltau, "pearson": stats.pearsonr}[kind](x, y).statistic)
     # SciPy may treat values as constant that differ in the last digit only.
-    return (value, None) if np.isfinite(value) else (None, CONSTANT.format(side="one of the two", verb="says"))
+    return (value, None) if np.isfinite(value) else (None, CONSTANT_SIDE.format(side="one of the two", verb="says"))
 
 
 def undefined_reason(x: Floats, y: Floats, *, names: tuple[str, str] = ("the first", "the second")) -> str | None:
@@ -59,11 +58,11 @@ def undefined_reason(x: Floats, y: Floats, *, names: tuple[str, str] = ("the fir
         y: (N,) values.
         names: Names of the two, for the reason.
     """
-    if len(x) < FEWEST:
+    if len(x) < FEWEST_ITEMS:
         return TOO_FEW
     for values, name in ((x, names[0]), (y, names[1])):
         if np.ptp(values) == 0:
-            return CONSTANT.format(side=name, verb="says")
+            return CONSTANT_SIDE.format(side=name, verb="says")
     return None
 
 
@@ -76,7 +75,6 @@ def correlations(
         x: (N,) finite values.
         y: (N,) finite values of the same items.
         draws: Samples of the items' videos.
-        kinds: The coefficients.
     """
     found: dict[Coefficient, Statistic] = {}
     for kind in kinds:
@@ -90,7 +88,6 @@ def drawn_correlations(kind: Coefficient, x: Floats, y: Floats, draws: Draws) ->
     """(R,) coefficient in each sample of videos; NaN where it is undefined.
 
     Args:
-        kind: The coefficient.
         x: (N,) values.
         y: (N,) values of the same items.
         draws: Samples of the items' videos.

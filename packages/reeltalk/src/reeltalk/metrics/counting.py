@@ -12,7 +12,7 @@ from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome
 from reeltalk.schema.labels import Skill
 from reeltalk.schema.paths import LANDING, WALK
-from reeltalk.schema.rewriting import NEEDS, RESTS_ON, catalogue, published_methods
+from reeltalk.schema.rewriting import NEEDS_KEY, RESTS_ON, catalogue, published_methods
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES, SPEECH
 
@@ -160,7 +160,7 @@ def count_benchmark(benchmark: Benchmark) -> BenchmarkCounts:
         found.skills_not_offered = tuple(skill for skill in Skill if skill not in offered)
     needed: set[tuple[object, ...]] = set()
     for rewrite in benchmark.read(REWRITES):
-        if NEEDS in rewrite.draft.extra:
+        if NEEDS_KEY in rewrite.draft.extra:
             needed.add((rewrite.linkage.relation, rewrite.linkage.source, rewrite.linkage.target))
         found.skills[rewrite.skill] += 1
         found.methods[rewrite.method] += 1

@@ -62,7 +62,7 @@ Ints = NDArray[np.intp]
 ONE_DECIDES: Final = "without one of the videos it is undefined, so there is no interval"
 CORRELATION: Final[Literal["correlation"]] = "correlation"
 """Replaces a scale: the interval is computed on Fisher's scale."""
-LARGEST: Final = 1 - 1e-9
+LARGEST_CORRELATION: Final = 1 - 1e-9
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ def _around(
     from scipy.special import stdtrit
 
     t = float(stdtrit(df, (1 + CONFIDENCE) / 2))
-    if scale == CORRELATION and abs(value) < LARGEST:
-        here, there = np.arctanh(value), np.arctanh(np.clip(kept, -LARGEST, LARGEST))
+    if scale == CORRELATION and abs(value) < LARGEST_CORRELATION:
+        here, there = np.arctanh(value), np.arctanh(np.clip(kept, -LARGEST_CORRELATION, LARGEST_CORRELATION))
         # Videos may agree by chance: the half width is never less than one standard error of independent items.
         least = 1 / np.sqrt(max(sizes.sum() - 3, 1))
         half = max(t * float(np.sqrt(((here - there) ** 2 * shares).sum())), least)
@@ -194,7 +194,7 @@ def draw_videos(clusters: Sequence[str], *, resamples: int = 0, seed: int = 0) -
     Args:
         clusters: Source video of each item.
         resamples: Number of samples with replacement, each of as many videos as there are. Intervals need none;
-            `surely_differ` needs some.
+            `significant_differences` needs some.
         seed: Seed of numpy's `default_rng`; equal arguments give equal draws.
 
     Reference:
@@ -227,7 +227,7 @@ def ratio_of_sums(
     return Statistic(found.value, found.low, found.high, len(draws.codes), draws.videos, found.reason)
 
 
-def surely_differ(found: Floats, drawn: Floats, *, confidence: float = CONFIDENCE) -> NDArray[np.bool_]:
+def significant_differences(found: Floats, drawn: Floats, *, confidence: float = CONFIDENCE) -> NDArray[np.bool_]:
     """Which of several differences are significant, tested together.
 
     A difference is significant if it is larger, in standard errors, than the largest of all differences is by chance in

@@ -8,7 +8,7 @@ MeanOf = Literal["items", "dialogues", "tasks", "kinds", "file"]
 """How a number follows from the scores of its items: as their mean, as the mean of dialogues' means, of tasks' means of
 dialogues or of kinds of units; or as a measure of the whole file."""
 
-SHORT: Final = 2
+AMOUNT_DECIMALS: Final = 2
 """Decimals of an amount."""
 
 
@@ -79,12 +79,12 @@ class MetricInfo:
         """Number of decimals with which a value is printed."""
         if self.percent is not None:
             return 1
-        return (SHORT if abs(value) >= 1 else 3) if self.decimals is None else self.decimals
+        return (AMOUNT_DECIMALS if abs(value) >= 1 else 3) if self.decimals is None else self.decimals
 
 
 def digits(value: float) -> int:
     """Number of decimals of a value of an unknown metric: two from 10 on, four below."""
-    return SHORT if abs(value) >= 10 else 4
+    return AMOUNT_DECIMALS if abs(value) >= 10 else 4
 
 
 TIMINGS: Final = tuple(

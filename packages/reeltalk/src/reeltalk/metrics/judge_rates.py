@@ -20,11 +20,11 @@ CANARY: Final = "canary."
 """Prefix of the gates that hold what a judge made of one kind of change; the unit is the judge."""
 FEWEST_PAIRS: Final = 6
 """Pairs below which nobody can tell a judge from chance: a coin gets six of six right once in 64 times."""
-CHANCE: Final = 0.02
+CHANCE_LEVEL: Final = 0.02
 """A judge is told from chance if a coin would do as well as often as this at most."""
-FLOOR: Final = 0.4
+LEAST_REFUSED: Final = 0.4
 """Least share that a judge must refuse of the changed turns whose original it passes."""
-READS: Final = {"chains": "turns of chains", "dialogues": "rounds of dialogues", "gates": "pairs of answers"}
+READ_BY: Final = {"chains": "turns of chains", "dialogues": "rounds of dialogues", "gates": "pairs of answers"}
 """What a judge reads in a step."""
 STEPS_OF: Final = {
     **dict.fromkeys(("verified", "faults"), ("chains", "dialogues")),
@@ -39,7 +39,7 @@ STEPS_OF: Final = {
 class Pairs:
     """Changed turns, each with its original, by what a judge says of the two."""
 
-    told: int = 0
+    caught: int = 0
     """The changed one is refused and the original passes."""
     missed: int = 0
     """Both pass."""
@@ -50,22 +50,25 @@ class Pairs:
 
     def __add__(self, other: "Pairs") -> "Pairs":
         return Pairs(
-            self.told + other.told, self.missed + other.missed, self.both + other.both, self.turned + other.turned
+            self.caught + other.caught,
+            self.missed + other.missed,
+            self.both + other.both,
+            self.turned + other.turned,
         )
 
     @property
     def count(self) -> int:
-        return self.told + self.missed + self.both + self.turned
+        return self.caught + self.missed + self.both + self.turned
 
     @property
     def overlooked(self) -> bool:
         """True if less than half of the changed turns are refused."""
-        return 2 * (self.told + self.both) < self.count
+        return 2 * (self.caught + self.both) < self.count
 
     @property
     def detected(self) -> Proportion:
         """Share of the changed turns that are refused."""
-        return wilson(self.told + self.both, self.count)
+        return wilson(self.caught + self.both, self.count)
 
     @property
     def alarms(self) -> Proportion:
@@ -91,7 +94,7 @@ class JudgeRate:
     def weight(self) -> float:
         """Detection less false alarms (Youden's J), 0 to 1; how much the judge's vote counts beside others."""
         pairs = self.pairs
-        return max(0.0, (pairs.told - pairs.turned) / pairs.count) if pairs.count else 0.0
+        return max(0.0, (pairs.caught - pairs.turned) / pairs.count) if pairs.count else 0.0
 
     @property
     def problem(self) -> str | None:
@@ -103,16 +106,16 @@ class JudgeRate:
             return "it passes everything"
         if pairs.both == pairs.count:
             return "it refuses everything"
-        if not pairs.told + pairs.turned:
+        if not pairs.caught + pairs.turned:
             return "it says the same of a changed turn and of its original"
-        if pairs.told < FLOOR * (pairs.told + pairs.missed):
+        if pairs.caught < LEAST_REFUSED * (pairs.caught + pairs.missed):
             return (
-                f"it refuses {pairs.told} of the {pairs.told + pairs.missed} changed turns whose original it passes, "
-                f"less than {FLOOR:.0%}"
+                f"it refuses {pairs.caught} of the {pairs.caught + pairs.missed} changed turns whose original it "
+                f"passes, less than {LEAST_REFUSED:.0%}"
             )
-        if _chance(pairs.told, pairs.turned) > CHANCE:
+        if _chance(pairs.caught, pairs.turned) > CHANCE_LEVEL:
             return (
-                f"a coin would do as well: it refuses the changed turn of {pairs.told} pairs and the original of "
+                f"a coin would do as well: it refuses the changed turn of {pairs.caught} pairs and the original of "
                 f"{pairs.turned}"
             )
         return None
@@ -128,7 +131,7 @@ class JudgeRate:
                 reason=f"it refuses {format_rate(pairs.detected)} of them" if pairs.overlooked else None,
                 value=pairs.detected.share,
                 extra={
-                    "told": pairs.told,
+                    "told": pairs.caught,
                     "missed": pairs.missed,
                     "both": pairs.both,
                     "turned": pairs.turned,
@@ -150,7 +153,7 @@ def judge_rates(gates: Iterable[GateResult]) -> list[JudgeRate]:
         if gate.unit == "kind" and name.startswith(CANARY):
             rate = found.setdefault((step, gate.unit_id), JudgeRate(step, gate.unit_id))
             counts = {key: int(str(gate.extra[key])) for key in ("told", "missed", "both", "turned")}
-            rate.kinds[name.removeprefix(CANARY)] = Pairs(**counts)
+            rate.kinds[name.removeprefix(CANARY)] = Pairs(caught=counts.pop("told"), **counts)
     return list(found.values())
 
 
@@ -168,7 +171,7 @@ HEADINGS: Final = ("Judge", "Reads", "Refused of turns changed to be wrong", "Re
 def rate_cells(rate: JudgeRate) -> tuple[str, ...]:
     """The cells of a judge under `HEADINGS`."""
     pairs = rate.pairs
-    return rate.judge, READS.get(rate.step, rate.step), format_rate(pairs.detected), format_rate(pairs.alarms)
+    return rate.judge, READ_BY.get(rate.step, rate.step), format_rate(pairs.detected), format_rate(pairs.alarms)
 
 
 def rate_table(rate: JudgeRate) -> str:
@@ -197,7 +200,7 @@ def rate_sentences(rates: Sequence[JudgeRate], judges: Sequence[str]) -> Iterato
         ]
         few += f"; least of {'; '.join(overlooked)}" if overlooked else ""
         yield (
-            f"The judge {rate.judge}, {READS.get(rate.step, rate.step)}: it refused {format_rate(pairs.detected)} of "
+            f"The judge {rate.judge}, {READ_BY.get(rate.step, rate.step)}: it refused {format_rate(pairs.detected)} of "
             f"what was changed to be wrong, and {format_rate(pairs.alarms)} of the same unchanged{few}."
         )
     if missing := [name for name in judges if name not in {rate.judge for rate in rates}]:

@@ -43,9 +43,9 @@ FEWEST_VIDEOS: Final = 10
 """Least number of labelled videos for an interval; coverage was simulated from this number."""
 FEWEST_LABELS: Final = 20
 """Least number of labels for an interval, for the same reason."""
-SHRINK: Final = 1.0
+SLOPE_SHRINKAGE: Final = 1.0
 """How many standard errors of the slope, squared, are taken from it (James & Stein 1961, positive part)."""
-UNSEEN: Final = 1.5
+UNSEEN_RESIDUALS: Final = 1.5
 """Squared residuals that are added, as of one label and a half that contradict the judge entirely."""
 LEAST_LEFT: Final = 0.1
 """A video has at most this influence on its own residuals."""
@@ -251,7 +251,7 @@ def _interval(sums: VideoSums, power: Floats) -> tuple[Floats, Floats, Floats, F
     of_scores = of_scores / np.sqrt(np.maximum(1 - sums.items / every, LEAST_LEFT))
     worth = _effective(sizes)
     # Of a judge that few labels contradict, the next label may be the first to do so.
-    unseen = np.where(used != 0, UNSEEN * _part_of_binary(sums), 0.0)
+    unseen = np.where(used != 0, UNSEEN_RESIDUALS * _part_of_binary(sums), 0.0)
     variance = ((of_labels + of_scores) ** 2).sum(-1) + (unseen / worth**2)[..., 0]
     spread_of_scores = np.maximum(sums.score_squares.sum(-1, keepdims=True) / every - centre**2, 0.0)
     beside = used**2 * spread_of_scores * worth / _effective(sums.items)
@@ -294,7 +294,7 @@ def _power(sums: VideoSums) -> Floats:
     up = np.maximum(yy - y**2 / n, _ALIKE)
     explained = np.clip(slope * across / up, 0.0, 1.0)
     worth = np.maximum(_effective(sums.labels) - 2, 1.0)
-    kept = np.maximum(1 - SHRINK * (1 - explained) / np.maximum(explained * worth, _ALIKE), 0.0)
+    kept = np.maximum(1 - SLOPE_SHRINKAGE * (1 - explained) / np.maximum(explained * worth, _ALIKE), 0.0)
     found: Floats = slope * kept
     return found
 

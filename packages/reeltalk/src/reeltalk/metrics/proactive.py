@@ -41,8 +41,8 @@ LEAST_TIMELINESS: Final = 0.05
 MOST_REPLIES: Final = 5
 """SPOT-Bench: maximum number of replies considered for a slot."""
 SECONDS_AN_HOUR: Final = 3600.0
-EARLY: Final = 6.0
-LATE: Final = 1.0
+EARLY_STEEPNESS: Final = 6.0
+LATE_STEEPNESS: Final = 1.0
 """StreamReady: steepness of the penalties for early and for late answers."""
 EVIDENCE_S: Final = 4.0
 """Length of time by which StreamReady's penalties are scaled. There it is the median length of the spans with the
@@ -312,8 +312,8 @@ def stream_f1(play: Play) -> Share:
     """The headline: F1 of what was said against what was due.
 
     Twice the moments with a right reply in time and the questions answered right, over everything that was due and
-    everything that was said. So silence has 0 where something is due, and whoever talks all the time is paid for few
-    of many replies.
+    everything that was said. So silence has 0 where something is due, and a model that talks all the time is paid for
+    few of many replies.
 
     Reference:
         The F1 of StreamPro-Bench and SPOT-Bench; ours: a reply counts in full within the tolerance of `served_moments`,
@@ -420,7 +420,7 @@ def right_streams(play: Play) -> Share:
     return Share(float(whole), 1.0 if play.requests or play.answers else 0.0)
 
 
-def readiness(span: Interval, at_s: float, *, early: float = EARLY, late: float = LATE) -> float:
+def readiness(span: Interval, at_s: float, *, early: float = EARLY_STEEPNESS, late: float = LATE_STEEPNESS) -> float:
     """StreamReady's answer readiness score of an answer, 0 to 1.
 
     It is 1 in the span, with a hard penalty before it and a mild one after it: `2 / (1 + exp(early (start - at) /

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import ReeltalkError, SettingError
-from reeltalk.extension import PREFIX, loaded_function, told
+from reeltalk.extension import PYTHON_PREFIX, error_line, loaded_function
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.metrics.meteor import METEOR, MeteorProcess, meteor_from_statistics
 from reeltalk.metrics.token_metrics import (
@@ -258,7 +258,7 @@ def _similarity(
 
 def is_own(metric: str) -> bool:
     """True for `python:MODULE:FUNCTION`."""
-    return metric.startswith(PREFIX)
+    return metric.startswith(PYTHON_PREFIX)
 
 
 def own_name(metric: str) -> str:
@@ -267,7 +267,7 @@ def own_name(metric: str) -> str:
     Raises:
         SettingError: There is no such function, or its name has a dot or begins with an underscore.
     """
-    name = loaded_function(metric.removeprefix(PREFIX)).name
+    name = loaded_function(metric.removeprefix(PYTHON_PREFIX)).name
     if "." in name or name.startswith("_"):
         raise SettingError(f"{metric}: {name!r} cannot name a metric; give a function at the top of its module")
     return name
@@ -290,13 +290,13 @@ def own_values(
     Raises:
         SettingError: The function raised an error, or returned something else.
     """
-    function, name, sha256 = loaded_function(metric.removeprefix(PREFIX))
+    function, name, sha256 = loaded_function(metric.removeprefix(PYTHON_PREFIX))
     try:
         values = np.asarray(function(list(answers), [list(group) for group in references]), np.float64)
     except Exception as error:
-        raise SettingError(f"{metric} failed: {told(error)}; mend the function") from error
+        raise SettingError(f"{metric} failed: {error_line(error)}; mend the function") from error
     if values.shape != (len(answers),):
         raise SettingError(f"{metric} must give {len(answers):,} numbers, one an answer, but gave shape {values.shape}")
     if not np.isfinite(values).all():
         raise SettingError(f"{metric} gave {values[~np.isfinite(values)][0]} for an answer; give a finite number")
-    return values, f"{PREFIX}{name}#{sha256}"
+    return values, f"{PYTHON_PREFIX}{name}#{sha256}"

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.turn_checks import CheckedTurn, checked_turns
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, TurnRef
-from reeltalk.schema.gates import GONE, VERIFIED, GateOutcome, GateResult, Only
+from reeltalk.schema.gates import GONE_OUTCOMES, VERIFIED, GateOutcome, GateResult, Only
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.paths import ACCEPTED, WALK
 from reeltalk.schema.record import Json, Record
@@ -26,9 +26,9 @@ from reeltalk.store.rows import Rows, SpooledRows
 
 R = TypeVar("R", bound=Record)
 
-AFTER: Final = "after a turn that is left out"
-BESIDE: Final = "in a dialogue of a task with a turn that is left out"
-ALONE: Final = "alone on its path"
+AFTER_LEFT_OUT: Final = "after a turn that is left out"
+BESIDE_LEFT_OUT: Final = "in a dialogue of a task with a turn that is left out"
+ALONE_ON_PATH: Final = "alone on its path"
 NOT_ACCEPTED: Final = "not accepted by people"
 NOTHING_LEFT: Final = {
     "passed": "checks flag all {n:,} turns; mend them, or pass --only all",
@@ -57,7 +57,7 @@ class TurnLeftOut:
     turn_index: int
     """From 0."""
     reason: str
-    """`flagged: ` and what flags it, `AFTER`, `BESIDE`, `ALONE` or `NOT_ACCEPTED`."""
+    """`flagged: ` and what flags it, `AFTER_LEFT_OUT`, `BESIDE_LEFT_OUT`, `ALONE_ON_PATH` or `NOT_ACCEPTED`."""
     video_id: str
     task: str | None = None
     """Task of its dialogue."""
@@ -165,9 +165,8 @@ def select_turns(content: Content, only: Only = "passed") -> TurnSelection:
         cuts[key] = stay
         wordings |= {wording_hash(turn.turn) for turn in turns[stay:]}
         for turn, reason in zip(turns[stay:], reasons[stay:], strict=True):
-            left.append(
-                TurnLeftOut(key[0], name, turn.index, reason or (BESIDE if task else AFTER), turn.video_id, task)
-            )
+            why = reason or (BESIDE_LEFT_OUT if task else AFTER_LEFT_OUT)
+            left.append(TurnLeftOut(key[0], name, turn.index, why, turn.video_id, task))
     if left and not kept:
         raise BenchmarkError(f"nothing is left: {NOTHING_LEFT[only].format(n=len(left))}")
     return _without(TurnSelection(only, content, kept, tuple(left)), cuts, wordings)
@@ -227,7 +226,9 @@ def _without(found: TurnSelection, cuts: dict[tuple[str, str], int], wordings: s
         cuts["paths", path.id] = stay = stay if stay > 1 else 0
         also["paths cut short"] += stay > 0
         steps += [
-            TurnLeftOut("paths", path.id, at, reason or (AFTER if any(reasons[:at]) else ALONE), path.video_id)
+            TurnLeftOut(
+                "paths", path.id, at, reason or (AFTER_LEFT_OUT if any(reasons[:at]) else ALONE_ON_PATH), path.video_id
+            )
             for at, reason in enumerate(reasons[stay:], stay)
         ]
     if not cuts and not drafts:
@@ -236,7 +237,7 @@ def _without(found: TurnSelection, cuts: dict[tuple[str, str], int], wordings: s
 
     def is_about_something(gate: GateResult) -> bool:
         there = is_there(gate.unit, gate.unit_id, gate.turn_index)
-        return gate.outcome in GONE or (there and not (gate.unit == "linkage" and gate.unit_id in drafts))
+        return gate.outcome in GONE_OUTCOMES or (there and not (gate.unit == "linkage" and gate.unit_id in drafts))
 
     new = {
         "chains": _cut(content.chains, QAChain, "chains", "turns", cuts),

@@ -5,7 +5,7 @@ neither passed nor failed, and is counted apart.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, islice
@@ -23,8 +23,6 @@ from reeltalk.metrics.judge_rates import (
     rate_cells,
     rate_sentences,
 )
-from reeltalk.metrics.text_bias import TextBias, text_bias_card, text_biases
-from reeltalk.metrics.tracked_things import SupportedTurn, TrackedShares, compare_with_tracks, supported_turn
 from reeltalk.metrics.turn_sheet import (
     ReadSheet,
     SheetTurn,
@@ -40,21 +38,20 @@ from reeltalk.schema.gates import (
     ANSWERABLE,
     DEPENDS,
     DIFFICULTY,
-    ELSEWHERE,
+    ELSEWHERE_KEY,
     EVIDENCE_CUT,
     FAULTS,
-    GONE,
+    GONE_OUTCOMES,
     LEAK,
     VERIFIED,
     GateOutcome,
     GateResult,
 )
-from reeltalk.schema.knowledge import Sighting
 from reeltalk.schema.media import Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.identical import IdenticalUnits, SaidTexts, film_key
+from reeltalk.store.identical import IdenticalUnits, TextIndex, film_key
 from reeltalk.store.rows import rows_by
 from reeltalk.store.text_tables import escape_card, markdown_table
 
@@ -80,7 +77,7 @@ class TurnCheckInfo:
     gates: tuple[str, ...]
     """Names of its gates without the step; each also stands for names that continue with a full stop."""
     missing: str
-    """What nobody knows if it was not made."""
+    """What is unknown if it was not made."""
     always: bool = True
     """False for a check that most turns do not need."""
 
@@ -111,11 +108,11 @@ CHECKS: Final = (
 )  # fmt: skip
 """In the order of importance to a reader."""
 
-BY_GRAPH: Final = frozenset({"verified", "faults", "answerable", "evidence", "depends"})
+GRAPH_CHECKS: Final = frozenset({"verified", "faults", "answerable", "evidence", "depends"})
 """Checks that a graph needs no model for: it finds every answer again, with its evidence."""
-ATTEMPT: Final = "quality.attempt"
+ATTEMPT_GATE: Final = "quality.attempt"
 """Gate of a draft that went back to its writer; it says nothing about the draft that stays."""
-WHOLE_ONLY: Final = ("leak.share", "leak.left")
+WHOLE_DIALOGUE_GATES: Final = ("leak.share", "leak.left")
 """Gates of a whole dialogue that say nothing about each of its turns."""
 
 
@@ -127,7 +124,7 @@ def gate_name(gate: GateResult) -> str:
 @cache
 def check_of(name: str) -> CheckName | None:
     """The check that a gate belongs to."""
-    if name == ATTEMPT or name in WHOLE_ONLY:
+    if name == ATTEMPT_GATE or name in WHOLE_DIALOGUE_GATES:
         return None
     return next((c.name for c in CHECKS if any(name == gate or name.startswith(f"{gate}.") for gate in c.gates)), None)
 
@@ -147,7 +144,7 @@ def fault_class(gate: GateResult) -> str:
     """The class of fault that a result stands for: the gate, and for `verified` also the verdict."""
     name = gate_name(gate)
     if name == VERIFIED:
-        return f"{name}: {ELSEWHERE if gate.extra.get(ELSEWHERE) else verdict_of(gate)}"
+        return f"{name}: {ELSEWHERE_KEY if gate.extra.get(ELSEWHERE_KEY) else verdict_of(gate)}"
     return name
 
 
@@ -221,7 +218,7 @@ def checked_turns(units: Iterable[QAChain | Dialogue], gates: Sequence[GateResul
     for unit in units:
         found: dict[int | None, list[GateResult]] = {}
         for gate in by_unit.get(unit.id, ()):
-            if gate.outcome not in GONE:
+            if gate.outcome not in GONE_OUTCOMES:
                 found.setdefault(gate.turn_index, []).append(gate)
         for index, turn in enumerate(unit.turns):
             results = (*found.get(index, ()), *found.get(None, ()))
@@ -251,7 +248,7 @@ def checked_rewrites(
     by_unit = rows_by(gates, "unit_id")
     for rewrite in rewrites:
         found = by_unit.get(rewrite.id, ())
-        results = tuple(gate for gate in found if gate.unit == "linkage" and gate.outcome not in GONE)
+        results = tuple(gate for gate in found if gate.unit == "linkage" and gate.outcome not in GONE_OUTCOMES)
         index = rewrite.linkage.target.turn_index
         video_id = videos.get(rewrite.linkage.source.unit_id, "")
         by_graph = model_of(rewrite.writer) == GRAPH
@@ -327,14 +324,10 @@ class Quality:
     gone: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Results about drafts that are gone, by gate and outcome."""
     classes: list[ClassQuality] = field(default_factory=list)
-    text: list[TextBias] = field(default_factory=list)
-    """What the text alone gives away, by kind of question, if it was measured."""
     writers: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     rates: list[JudgeRate] = field(default_factory=list)
     """What each judge made of turns that were changed to be wrong."""
-    tracked: TrackedShares | None = None
-    """How often tracked objects bear out what judges say, if there are any."""
     constant: tuple[str, ...] = ()
     """What models say of everything alike, in sentences."""
     own_judges: tuple[str, ...] = ()
@@ -362,25 +355,21 @@ def measure_quality(
     videos: Iterable[Video] = (),
     read: Iterable[SheetTurn] = (),
     linkages: Iterable[Linkage] = (),
-    sightings: Callable[[], Mapping[str, Sequence[Sighting]]] | None = None,
 ) -> Quality:
     """Count how far turns were checked, with intervals clustered by video. Of a turn, some bytes are kept.
 
     Args:
         units: Chains and dialogues of a benchmark.
-        gates: Its gate results.
         rewrites: Its rewriting drafts. They are a class of their own, and not among the turns.
         videos: Its videos; of those that look alike, chains may say the same.
         read: Its turns in their places, which are gone through if people filled in sheets about some.
         linkages: Its links, of which a model may say the same of all.
-        sightings: Opens its tracked objects by video, with which judges' words are compared; None if there are none.
     """
     import polars as pl
 
     found, about = Quality(results=len(gates)), dict[str, str]()
     reasons: dict[str, Counter[str]] = {check.name: Counter() for check in CHECKS}
-    said, writers, constant = SaidTexts(), set[str](), ConstantReplies()
-    supported: list[SupportedTurn] = []
+    said, writers, constant = TextIndex(), set[str](), ConstantReplies()
     verdicts = [gate for gate in gates if is_verdict(gate)]
     refused: dict[tuple[str, int], bool] = {}
 
@@ -394,9 +383,7 @@ def measure_quality(
     def counted() -> Iterator[CheckedTurn]:
         for turn in checked_turns(noted(), gates):
             about[turn.unit_id] = turn.video_id
-            constant.add_turn(turn.turn, verified := turn.result("verified"))
-            if sightings is not None and (one := supported_turn(turn.video_id, turn.turn, verified)) is not None:
-                supported.append(one)
+            constant.add_turn(turn.turn, turn.result("verified"))
             found.faults.update(turn.faults)
             if verdicts and turn.made:
                 refused[turn.unit_id, turn.index] = bool(turn.flags)
@@ -428,8 +415,8 @@ def measure_quality(
         elif check.always or count.unchecked:
             found.not_made.append(count)
     for gate in gates:
-        if gate.outcome in GONE or gate_name(gate) == ATTEMPT:
-            outcome = GateOutcome.REPLACED if gate_name(gate) == ATTEMPT else gate.outcome
+        if gate.outcome in GONE_OUTCOMES or gate_name(gate) == ATTEMPT_GATE:
+            outcome = GateOutcome.REPLACED if gate_name(gate) == ATTEMPT_GATE else gate.outcome
             found.gone[fault_class(gate), outcome.value] += 1
     drafts = list(checked_rewrites(rewrites, gates, about))
     found.faults.update(f"{fault} (draft)" for draft in drafts for fault in draft.faults)
@@ -438,11 +425,8 @@ def measure_quality(
         ClassQuality(str(name).replace("_", " "), len(own), _share(own, "passed"), _share(own, "supported"))
         for (name,), own in classes.sort("class", maintain_order=True).group_by("class", maintain_order=True)
     ]
-    found.text = text_biases(gates)
     found.read = measure_sheet(verdicts, read, refused) if verdicts else None
     found.identical = tuple(said.identical({video.id: film_key(video) for video in videos}))
-    if sightings is not None and supported:
-        found.tracked = compare_with_tracks(supported, sightings())
     constant.add_links(linkages)
     found.constant = tuple(constant.sentences())
     found.writers = tuple(sorted(writers))
@@ -478,7 +462,6 @@ def content_quality(content: Content) -> Quality:
         content.videos,
         sheet_turns(content.chains, content.dialogues, content.paths),
         content.linkages,
-        (lambda: rows_by(content.sightings, "video_id")) if content.sightings else None,
     )
 
 
@@ -554,7 +537,7 @@ def quality_sentences(found: Quality) -> Iterator[str]:
         yield from sheet_sentences(found.read, format_share)
     missing: dict[str, list[str]] = {}
     for count in found.not_made:
-        if not (found.by_graph and count.check.name in BY_GRAPH):
+        if not (found.by_graph and count.check.name in GRAPH_CHECKS):
             missing.setdefault(count.reasons[0][0] if count.reasons else "", []).append(count.check.missing)
     for reason, what in missing.items():
         yield f"Not checked: {'; '.join(what)}{f' ({reason})' if reason else ''}."
@@ -570,13 +553,11 @@ def quality_sentences(found: Quality) -> Iterator[str]:
     share = format_share(found.passed)
     yield f"{share} of the verified turns passed every check that was made on them. Checks made: {made}."
     yield from rate_sentences(found.rates, found.judges)
-    if elsewhere := found.faults[f"{VERIFIED}: {ELSEWHERE}"]:
+    if elsewhere := found.faults[f"{VERIFIED}: {ELSEWHERE_KEY}"]:
         yield (
             f"Not verified: {elsewhere:,} of {found.turns:,} turns that a judge supports by a moment outside the "
             "stated evidence, or outside what it was shown."
         )
-    if found.tracked is not None:
-        yield from found.tracked.sentences()
     yield from found.constant
     if found.by_graph:
         yield "A graph wrote the answers. Each was found again in the graph before it was written."
@@ -636,4 +617,4 @@ def quality_card(found: Quality) -> list[str]:
         "Intervals are 95 %, clustered by video. Turns that contradict the video ",
     ]
     lines[-1] += "are gone; releases and exports leave out flagged ones, too, unless they say otherwise."
-    return [*lines, "", *text_bias_card(found.text)]
+    return [*lines, ""]

@@ -68,12 +68,12 @@ class SheetTurn:
     """The turns of the dialogue before it."""
     task: str | None = None
     """Task of its dialogue; None in a chain or on a path."""
-    asked_in: tuple[str, int] | None = None
+    source: tuple[str, int] | None = None
     """The chain and the index of the turn that a path goes through."""
 
     @property
     def item(self) -> str:
-        """A code that names the turn as it is worded, and tells nothing about it."""
+        """A code for the turn in its present wording, which reveals nothing about it."""
         return derive_id("item", *self.place, self.turn.question, *self.turn.references)
 
     @property
@@ -99,7 +99,7 @@ def sheet_turns(
         refs = [(step.ref.unit_id, step.ref.turn_index) for step in path.steps]
         turns = tuple(step.turn or known[name].turns[at] for step, (name, at) in zip(path.steps, refs, strict=True))
         for index, turn in enumerate(turns):
-            yield SheetTurn(("path", path.id, index), path.video_id, turn, turns[:index], asked_in=refs[index])
+            yield SheetTurn(("path", path.id, index), path.video_id, turn, turns[:index], source=refs[index])
 
 
 def is_verdict(gate: GateResult) -> bool:
@@ -128,7 +128,7 @@ def measure_sheet(
     for turn in turns if rows else ():
         if not (own := rows.get(turn.item)):
             continue
-        videos[turn.place], refers[turn.place] = turn.video_id, turn.asked_in or turn.place[1:]
+        videos[turn.place], refers[turn.place] = turn.video_id, turn.source or turn.place[1:]
         by_reader = said.setdefault(turn.place, defaultdict(dict))
         for gate in own:
             passed = gate.outcome is GateOutcome.PASSED

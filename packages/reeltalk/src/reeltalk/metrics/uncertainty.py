@@ -37,7 +37,7 @@ NO_SPREAD: Final = 1e-12
 FEWEST_VIDEOS: Final = 4
 """With fewer videos, no simulated interval has the right coverage."""
 NO_INTERVAL: Final = f"its items are about fewer than {FEWEST_VIDEOS} videos, and of so few no interval holds"
-ALIKE: Final = "all its values are alike, and without ends of a scale nothing tells how far others may lie"
+ALL_ALIKE: Final = "all its values are alike, and without ends of a scale nothing tells how far others may lie"
 PRIOR_CORRELATION: Final = 0.15
 """Correlation of two items of one video that is assumed if the items cannot show it."""
 PRIOR_DF: Final = 0.5
@@ -447,7 +447,7 @@ class MeanInterval:
         """Why there is no interval, as text; None if there is one."""
         if self.low is not None:
             return None
-        return NO_INTERVAL if self.clusters < FEWEST_VIDEOS else ALIKE
+        return NO_INTERVAL if self.clusters < FEWEST_VIDEOS else ALL_ALIKE
 
 
 def mean_interval(
@@ -563,7 +563,8 @@ def few_videos_warning(videos: Iterable[int | None], fewest: int = FEWEST_VIDEOS
     if least >= FEW_VIDEOS:
         return None
     if least < fewest:
-        return f"Some numbers rest on fewer than {fewest} source videos, so they have no interval."
+        differences = "; a difference needs 2" if fewest > 2 else ""
+        return f"Some numbers rest on fewer than {fewest} source videos, so they have no interval{differences}."
     return f"Some intervals rest on {least} source videos only. So few videos may not show how much others differ."
 
 

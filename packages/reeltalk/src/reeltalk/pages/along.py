@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from reeltalk.analysis.columns import metric_title, share_of
+from reeltalk.analysis.columns import metric_title, share_of_scale
 from reeltalk.analysis.estimates import (
     DIFFERENCES,
-    FEW,
+    FEW_TURNS,
     Estimate,
     VideoValues,
     difference_estimate,
@@ -93,7 +93,7 @@ def _of_model(board: Leaderboard, place: int, metric: str) -> ModelCascade | Non
     own = board.answers.filter(column=place).sort("unit_id", "turn_index", maintain_order=True)
     if column not in own.columns:
         return None
-    credits = [None if value is None else share_of(metric, value) for value in own[column]]
+    credits = [None if value is None else share_of_scale(metric, value) for value in own[column]]
     right, index, unit = pl.col("right"), pl.col("turn_index"), "unit_id"
     turns = own.select(
         unit,
@@ -161,7 +161,7 @@ def write_along(site: Site) -> None:
         links = site.table(PAGE, metric, ["Turn", *_names(board)], _cells(rows, metric), title, signatures)
         curves.append((metric, site.figure(PAGE, metric, svg, title, signatures), rows, links))
     found = [(one, *_cascade(site, one)) for one in find_cascades(board)]
-    site.render(PAGE, PAGE, curves=curves, cascades=found, few_turns=FEW, most_bands=charts.MOST_BANDS)
+    site.render(PAGE, PAGE, curves=curves, cascades=found, few_turns=FEW_TURNS, most_bands=charts.MOST_BANDS)
 
 
 def turn_curves(board: Leaderboard, metric: str) -> str:
@@ -184,7 +184,7 @@ def _cascade(site: Site, one: Cascade) -> tuple[Markup, Markup, Markup]:
     marks = [
         Mark(
             found.index, board.models[found.index].name, share, hollow=hollow,
-            told=f"{share}, n = {share.n}, after a {'wrong' if hollow else 'right'} answer",
+            tooltip=f"{share}, n = {share.n}, after a {'wrong' if hollow else 'right'} answer",
         )
         for found in one.models
         for share, hollow in ((found.after_right, False), (found.after_wrong, True))

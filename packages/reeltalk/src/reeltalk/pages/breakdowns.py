@@ -9,7 +9,7 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title
-from reeltalk.analysis.estimates import FEW, Estimate, by_model, quantity
+from reeltalk.analysis.estimates import FEW_TURNS, Estimate, by_model, quantity
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
 from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.table_files import TableCell
@@ -32,7 +32,7 @@ BY_TITLES: Final = {
     "relation": "By relation",
 }
 LENGTH: Final = "video_length"
-ASKED: Final = "asked_at"
+MOMENT: Final = "asked_at"
 PLOTTED_TIMINGS: Final = ("took_s", "first_token_s", "prompt_tokens", "new_frames", "memory_mib")
 FEW_TIMES: Final = 5
 """Times vary far less than scores, so a mean over this many is already useful."""
@@ -128,7 +128,7 @@ def timings_by_moment(board: Leaderboard) -> list[TimingFigure]:
     Raises:
         InputError: A run's table of groups is damaged.
     """
-    return _by_seconds(board, ASKED, "moment of the question", "asked at")
+    return _by_seconds(board, MOMENT, "moment of the question", "asked at")
 
 
 def answer_settings_table(board: Leaderboard) -> tuple[list[str], list[tuple[ModelRow, list[str]]]]:
@@ -216,7 +216,7 @@ def _by_seconds(board: Leaderboard, by: str, words: str, axis: str) -> list[Timi
         minutes = max(stops.values()) > 180
         marks = [
             Mark(index, board.models[index].name, value, at=stops[place] / (60 if minutes else 1),
-                 told=f"{axis} {labels[place]}: {value}, n = {value.n}")
+                 tooltip=f"{axis} {labels[place]}: {value}, n = {value.n}")
             for index, found in points.items()
             for place, value in sorted(found.items())
             if place in stops
@@ -311,13 +311,13 @@ def _group_figures(site: Site, breakdown: Breakdown) -> dict[str, Markup]:
 
 def _grouped_rows(site: Site, breakdown: Breakdown, table: GroupTable, title: str) -> str:
     marks = [
-        Mark(index, model.name, estimate, row=group_title(breakdown.by, group), told=f"{estimate}, n = {estimate.n}")
+        Mark(index, model.name, estimate, row=group_title(breakdown.by, group), tooltip=f"{estimate}, n = {estimate.n}")
         for group, cells in table.rows
         for index, (model, cell) in enumerate(zip(site.board.models, cells, strict=True))
         if model.floor is None and (estimate := estimate_of(cell, table.metric)) is not None
     ]
     rows = breakdown.title.removeprefix("By ")
-    return charts.interval_chart(marks, title=title, axis=metric_heading(table.metric), few=FEW, rows=rows)
+    return charts.interval_chart(marks, title=title, axis=metric_heading(table.metric), few=FEW_TURNS, rows=rows)
 
 
 def _group_line(site: Site, breakdown: Breakdown, table: GroupTable, title: str) -> str:

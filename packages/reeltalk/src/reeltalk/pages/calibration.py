@@ -68,7 +68,7 @@ def run_calibration(runs: Sequence[Run], human: Path | None) -> Calibration | No
     """Compare judges with people's ratings for a report; None if there are no ratings to show.
 
     Args:
-        runs: The report's.
+        runs: The runs of the report.
         human: A file of ratings, in addition to those in the runs.
 
     Raises:
@@ -109,8 +109,6 @@ def write_calibration_site(found: Calibration, runs: Sequence[Run], folder: Path
     """Write a calibration as its own site: page, style and `calibration.json`.
 
     Args:
-        found: The calibration.
-        runs: Its runs.
         folder: An existing, empty folder.
     """
     write_static(folder, [*STATIC, STYLE])
@@ -193,11 +191,7 @@ def _means_files(site: Site, signed: tuple[Dimension, str]) -> Markup:
 
 
 def _reasons(rows: Sequence[CorrectedMean]) -> list[tuple[list[str], str]]:
-    """Why models have no interval, or only one bound, grouped by reason.
-
-    Args:
-        rows: The means of one judge.
-    """
+    """Why models have no interval, or only one bound, grouped by reason."""
     found: dict[str, list[str]] = {}
     for row in rows:
         if row.corrected.reason is not None:
@@ -208,7 +202,7 @@ def _reasons(rows: Sequence[CorrectedMean]) -> list[tuple[list[str], str]]:
 def _interval(found: Statistic | None) -> str:
     if found is None or found.value is None:
         return "–"
-    return statistic(found) + (f" [{found.low:.3f}, {found.high:.3f}]" if found.low is not None else "")
+    return format_statistic(found) + (f" [{found.low:.3f}, {found.high:.3f}]" if found.low is not None else "")
 
 
 def _values(
@@ -225,14 +219,14 @@ def _values(
         "fewest_videos": FEWEST_VIDEOS,
         "reasons": _reasons,
         "traits": TRAITS,
-        "statistic": statistic,
+        "statistic": format_statistic,
     }
 
 
 RHO: Final = "Spearman's rho"
 
 
-def statistic(found: Statistic | None) -> str:
+def format_statistic(found: Statistic | None) -> str:
     """A correlation or agreement with three digits; a dash if there is none."""
     return "–" if found is None or found.value is None else f"{found.value:.3f}"
 
@@ -294,7 +288,7 @@ def _means(dimension: Dimension, judge: JudgeAgreement, signature: str, draw: Dr
     marks = [
         Mark(
             place, one.model, Estimate(one.judge, None, None, one.n), at=one.people,
-            told=f"people {format_value(one.people)}, judge {format_value(one.judge)}, n = {one.n}",
+            tooltip=f"people {format_value(one.people)}, judge {format_value(one.judge)}, n = {one.n}",
         )
         for place, one in enumerate(judge.levels.means)
     ]  # fmt: skip

@@ -19,8 +19,8 @@ from importlib.resources import files
 from typing import Any, Final
 
 from reeltalk.analysis.columns import split_model_name
-from reeltalk.analysis.estimates import FEW, Estimate, on_display_scale
-from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.estimates import FEW_TURNS, Estimate, on_display_scale
+from reeltalk.analysis.leaderboard import model_letter
 from reeltalk.analysis.values import format_value
 from reeltalk.schema.runs import CurvePoint, GroupRow, SummaryRow
 from reeltalk.schema.texts import escape_html, printable
@@ -89,7 +89,7 @@ class Mark:
     """The line of the chart, such as a group or a tag; empty for a line of the model's own."""
     at: float = 0.0
     """Position on the horizontal axis."""
-    told: str = ""
+    tooltip: str = ""
     """Its tooltip, after the model's name; by default row and value."""
     hollow: bool = False
     """True if it is drawn as an outline."""
@@ -97,7 +97,7 @@ class Mark:
     @property
     def label(self) -> str:
         """Letter and name, without the hash of weights: names stand in every chart, and there is little room."""
-        return printable(f"{key_of(self.index)} {split_model_name(self.name).title}")
+        return printable(f"{model_letter(self.index)} {split_model_name(self.name).title}")
 
 
 @dataclass(frozen=True)
@@ -206,9 +206,9 @@ def swatch(index: int) -> str:
     )
 
 
-def axis_ticks(lowest: float, highest: float, wanted: int = 5) -> list[float]:
+def axis_ticks(lowest: float, highest: float, count: int = 5) -> list[float]:
     """Round numbers within a range, about as many as wanted, for drawings without Vega-Lite."""
-    raw = max(highest - lowest, 1e-9) / wanted
+    raw = max(highest - lowest, 1e-9) / count
     magnitude = 10.0 ** math.floor(math.log10(raw))
     step = magnitude * next(factor for factor in (1, 2, 5, 10) if factor * magnitude >= raw * 0.7)
     first, last = math.ceil(lowest / step - 1e-9), math.floor(highest / step + 1e-9)
@@ -273,7 +273,7 @@ def _rows(marks: Sequence[Mark], few: int = 0) -> list[Spec]:
             ),
             "faded": mark.value is not None and mark.value.n < few,
             "hollow": mark.hollow,
-            "told": printable(f"{mark.label}{', ' * bool(mark.row)}{mark.row}: {mark.told or mark.value}"),
+            "told": printable(f"{mark.label}{', ' * bool(mark.row)}{mark.row}: {mark.tooltip or mark.value}"),
         }
         for mark in marks
     ]
@@ -381,7 +381,7 @@ def line_chart(
     axis: str,
     values: str,
     names: Mapping[int, str] | None = None,
-    few: int = FEW,
+    few: int = FEW_TURNS,
 ) -> str:
     """A line for each model with its interval as a band, over turns, seconds, or the values of a setting.
 
@@ -395,7 +395,7 @@ def line_chart(
         if mark.value is not None:
             counts.setdefault(mark.at, set()).add(mark.value.n)
             where = f"{axis} {(names or {}).get(int(mark.at), f'{mark.at:g}')}"
-            known.append(replace(mark, told=mark.told or f"{where}: {mark.value}, n = {mark.value.n}"))
+            known.append(replace(mark, tooltip=mark.tooltip or f"{where}: {mark.value}, n = {mark.value.n}"))
     if not known:
         return ""
     styles = _Styles(known, {})
@@ -499,7 +499,9 @@ def radar_chart(marks: Sequence[Mark], axes: Mapping[str, str], *, title: str, v
     top = next(ring for ring in RINGS if ring >= min(largest, RINGS[-1]))
     beyond = dict.fromkeys(mark.label for mark, value in given if value > top)
     marks = [mark for mark, value in given if value <= top]
-    known = {(mark.label, mark.row): (mark.value, row) for mark, row in zip(marks, _rows(marks, FEW), strict=True)}
+    known = {
+        (mark.label, mark.row): (mark.value, row) for mark, row in zip(marks, _rows(marks, FEW_TURNS), strict=True)
+    }
     styles = _Styles(marks, {"offset": 44})
     angles = {name: 2 * math.pi * place / len(axes) for place, name in enumerate(axes)}
 

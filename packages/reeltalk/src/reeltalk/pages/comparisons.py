@@ -17,7 +17,7 @@ from reeltalk.analysis.comparison import (
     format_p,
 )
 from reeltalk.analysis.estimates import Estimate, on_display_scale
-from reeltalk.analysis.leaderboard import Leaderboard, key_of
+from reeltalk.analysis.leaderboard import Leaderboard, model_letter
 from reeltalk.analysis.score_matrix import leaderboard_number
 from reeltalk.analysis.standings import headline_metric
 from reeltalk.analysis.table_files import Quantity, TableCell
@@ -37,7 +37,7 @@ from reeltalk.pages.site import Page, Site, write_static
 
 PAGE: Final = "comparisons.html"
 STYLE: Final = "comparisons.css"
-KEPT: Final = "comparisons"
+COMPARISONS_KEY: Final = "comparisons"
 MOST_POINTS: Final = 100
 """Two models cannot differ by more points on a scale of per cent."""
 PRINTED: Final = (0, 1, 4, 6)
@@ -54,7 +54,7 @@ class MatrixCell:
     interval: str
     state: str
     """The result for the row's model: `more`, `less`, `same`, `open` if there is no test, or `none`."""
-    told: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def write_comparisons(site: Site) -> None:
 
 def compare_all(site: Site) -> Comparisons:
     """All pairs in all headlines and text metrics, including floors; computed once for all pages."""
-    kept = site.memory.get(KEPT)
+    kept = site.memory.get(COMPARISONS_KEY)
     if isinstance(kept, Comparisons):
         return kept
     settings = CompareSettings()
@@ -136,7 +136,7 @@ def compare_all(site: Site) -> Comparisons:
         # Without rows of the table of scores there are no comparisons; other pages only need the summary.
         with contextlib.suppress(BenchmarkError):
             found = compare_models(site.board, settings, models=range(len(site.board.models)), strict=False)
-    site.memory[KEPT] = found
+    site.memory[COMPARISONS_KEY] = found
     return found
 
 
@@ -153,7 +153,7 @@ def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, is_fi
     problems: dict[str, list[str]] = {}
     for row in rows:
         if row.problem is not None:
-            problems.setdefault(row.problem, []).append(f"{key_of(row.first)} and {key_of(row.second)}")
+            problems.setdefault(row.problem, []).append(f"{model_letter(row.first)} and {model_letter(row.second)}")
     title = f"{metric_title(metric)}: differences of all pairs of models"
     return ComparisonSection(
         metric=metric,
@@ -211,7 +211,7 @@ def _pairs(found: Comparisons, rows: list[Comparison]) -> tuple[tuple[int, tuple
 
 def _sentence(found: Comparisons, row: Comparison) -> str:
     """The verdict of one pair as a sentence with the models' names."""
-    names = [f"{key_of(index)} {found.board.models[index].title}" for index in (row.first, row.second)]
+    names = [f"{model_letter(index)} {found.board.models[index].title}" for index in (row.first, row.second)]
     winner = row.winner(found.settings.alpha)
     if winner is None or row.difference is None:
         verdict, amount = found.verdict(row), _amount(row, 1)
@@ -285,7 +285,7 @@ def _figures(site: Site, found: Comparisons, metric: str, rows: list[Comparison]
     for words, target in targets:
         if target is None:
             continue
-        name = f"{key_of(target)} {board.models[target].title}"
+        name = f"{model_letter(target)} {board.models[target].title}"
         caption = f"Difference to {words}, {name}"
         svg = interval_chart(
             _against(found, rows, target), title=f"{metric_title(metric)}: {caption}", line=0.0,
@@ -327,7 +327,7 @@ def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Ma
             estimate = on_display_scale(Estimate(sign * row.difference, low, high, row.items, row.videos), row.metric)
             told = f"{format_signed(row.metric, sign * row.difference)} {_interval(row, sign) or 'no interval'}, {told}"
         apart = row.winner(found.settings.alpha) is not None
-        lines.append(Mark(index, found.board.models[index].name, estimate, told=told, hollow=not apart))
+        lines.append(Mark(index, found.board.models[index].name, estimate, tooltip=told, hollow=not apart))
     return lines
 
 

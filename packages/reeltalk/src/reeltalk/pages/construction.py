@@ -22,7 +22,7 @@ from reeltalk.metrics.turn_checks import (
 from reeltalk.pages.dataset import quality_values
 from reeltalk.pages.site import BenchmarkSite
 from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.gates import ELSEWHERE, VERIFIED, GateOutcome, GateResult
+from reeltalk.schema.gates import ELSEWHERE_KEY, VERIFIED, GateOutcome, GateResult
 from reeltalk.schema.media import Scene, Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
@@ -284,7 +284,7 @@ def _describe_turn(turn: CheckedTurn) -> TurnNotes:
         seen = _describe_verdict(verified, verdict)
     facts = [fact for fact in (_evidence(turn), _dependence(turn), _difficulty(turn)) if fact]
     # The verdict says all, unless its moment is elsewhere.
-    shown = [gate for gate in turn.flags if gate_name(gate) != VERIFIED or gate.extra.get(ELSEWHERE)]
+    shown = [gate for gate in turn.flags if gate_name(gate) != VERIFIED or gate.extra.get(ELSEWHERE_KEY)]
     flags = [_describe_flag(gate) for gate in shown if gate.turn_index is not None]
     return TurnNotes(verdict, seen, tuple(facts), tuple(dict.fromkeys(flags)))
 

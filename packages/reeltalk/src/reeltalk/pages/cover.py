@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from reeltalk.analysis.columns import share_of
+from reeltalk.analysis.columns import share_of_scale
 from reeltalk.analysis.comparison import Comparison
 from reeltalk.analysis.dialogues import RunDialogues, limit_text
 from reeltalk.analysis.leaderboard import build_leaderboard, model_title
@@ -136,7 +136,7 @@ def choose_exchange(drawn: Standings, folder: Path, name: str, benchmark: Benchm
         answers = [CoverAnswer("reference", limit_text(text), None) for text in turn.references[:1]]
         for row in shown:
             answer = turn.answers[row.index]
-            credit = None if metric not in answer.scores else share_of(metric, answer.scores[metric])
+            credit = None if metric not in answer.scores else share_of_scale(metric, answer.scores[metric])
             right = None if credit is None else credit > RIGHT
             answers.append(CoverAnswer(row.title, limit_text(answer.text or NO_ANSWER), right))
         turns.append((turn.question, tuple(answers)))

@@ -97,7 +97,7 @@ def _basics(found: DatasetNumbers) -> list[tuple[str, str]]:
     total_s = sum(value * times for value, times in found.seconds.counts.items())
     lines: list[tuple[str, float | None, str]] = [
         ("Videos", found.videos or None, ""),
-        ("with a chain or dialogue", found.asked_videos or None, ""),
+        ("with a chain or dialogue", found.videos_with_questions or None, ""),
         ("Length of a video, mean", found.seconds.mean, "s"),
         ("Length of all videos", total_s / 3600 or None, "h"),
         ("Scenes", found.scenes or None, ""),

@@ -8,12 +8,12 @@ from jinja2 import Template
 from markupsafe import Markup
 
 from reeltalk.analysis.dialogues import ShownDialogue, ShownTurn
-from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.leaderboard import model_letter
 from reeltalk.pages.charts import axis_ticks
 from reeltalk.pages.site import Site, plain_environment
 from reeltalk.pages.site_media import SiteMedia, Wanted
 from reeltalk.schema.intervals import Interval
-from reeltalk.video.sampling import evenly
+from reeltalk.video.sampling import pick_evenly
 
 WIDTH: Final = 560
 LEFT: Final = 60
@@ -73,7 +73,7 @@ def draw_timeline(
         words = f"{interval.start_s:.1f} to {interval.end_s:.1f} s"
         return x(interval.start_s), f"{max(end - start, least):.1f}", words
 
-    ticks = axis_ticks(0.0, max(end_s, 0.1), wanted=8)
+    ticks = axis_ticks(0.0, max(end_s, 0.1), count=8)
     return Markup(
         template.render(
             title=title,
@@ -251,7 +251,9 @@ class MediaWriter:
 
     def _times(self, turn: ShownTurn) -> list[float]:
         """Times of the frames shown at a turn: frames that models saw, thinned out evenly if there are many."""
-        return evenly(sorted({time_s for answer in turn.answers for time_s in answer.frames_s}), self.settings.frames)
+        return pick_evenly(
+            sorted({time_s for answer in turn.answers for time_s in answer.frames_s}), self.settings.frames
+        )
 
     def _write_frames(self) -> None:
         assert self.media is not None
@@ -276,7 +278,7 @@ class MediaWriter:
             file = self.frames.get((dialogue.video_id, time_s))
             if file is not None:
                 models = [index for index in looking if time_s in turn.answers[index].frames_s]
-                letters = "" if models == looking else " ".join(map(key_of, models))
+                letters = "" if models == looking else " ".join(map(model_letter, models))
                 seen.frames.append(SeenFrame(f"../{file}", f"{time_s:.1f} s", letters))
         whole = len({time_s for answer in turn.answers for time_s in answer.frames_s})
         if seen.frames and whole > len(times):

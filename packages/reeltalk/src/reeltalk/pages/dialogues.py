@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from markupsafe import Markup
 
-from reeltalk.analysis.columns import metric_title, share_of, split_model_name
+from reeltalk.analysis.columns import metric_title, share_of_scale, split_model_name
 from reeltalk.analysis.dialogues import (
     NEAR_ZERO_FOR_ONE_ANSWER,
     ListedDialogue,
@@ -35,7 +35,7 @@ from reeltalk.analysis.finder import (
     found_in,
     word_row,
 )
-from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.leaderboard import model_letter
 from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.turn_scores import RIGHT, credit_metric, title_of_vocabulary
 from reeltalk.analysis.values import format_value
@@ -69,7 +69,7 @@ class ShardWriter:
     """Writes a list as `data/NAME-0.js`, `data/NAME-1.js` and so on, row by row.
 
     Args:
-        folder: The site's.
+        folder: The folder of the site.
         name: Name of the list, of letters; the page uses it.
         most_bytes: Size at which a new script begins.
     """
@@ -111,7 +111,7 @@ def write_shards(folder: Path, name: str, rows: Iterable[Json], *, most_bytes: i
     """Write a list by `ShardWriter`, which has the same arguments.
 
     Args:
-        folder: The site's.
+        folder: The folder of the site.
         name: Name of the list.
         rows: JSON values.
         most_bytes: Size at which a new script begins.
@@ -208,7 +208,7 @@ def _model_key(index: int, name: str) -> Markup:
     """A model's letter and name, with the hash of its weights small beside it."""
     title, weights = split_model_name(printable(name))
     shown = Markup('<span class="key m{}">{}</span><span dir="auto">{}</span>').format(
-        index % COLOURS, key_of(index), title
+        index % COLOURS, model_letter(index), title
     )
     return shown + Markup(' <span class="id">{}</span>').format(weights) if weights else shown
 
@@ -231,7 +231,7 @@ def _label_chip(name: str, value: str) -> Markup:
 def credits_of(turn: ShownTurn, metric: str | None) -> list[float | None]:
     """How right each model's answer to a turn is, from 0 to 1; None without a score or a measure."""
     values = [answer.scores.get(metric) if metric is not None else None for answer in turn.answers]
-    return [None if value is None or metric is None else share_of(metric, value) for value in values]
+    return [None if value is None or metric is None else share_of_scale(metric, value) for value in values]
 
 
 def _parts(dialogue: ShownDialogue) -> Iterator[tuple[str, Sequence[ShownTurn]]]:

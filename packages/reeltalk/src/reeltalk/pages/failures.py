@@ -7,7 +7,7 @@ from typing import Final
 
 from reeltalk.analysis.columns import metric_title
 from reeltalk.analysis.dialogues import ShownDialogue
-from reeltalk.analysis.finder import short
+from reeltalk.analysis.finder import shorten_line
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.analysis.values import format_value
 from reeltalk.analysis.verdicts import ShownVerdict
@@ -136,7 +136,7 @@ def _missing(board: Leaderboard) -> list[MissingTurns]:
         MissingTurns(
             index,
             len(model.info.missing),
-            tuple(short(name, REASON_CHARACTERS) for name in model.info.missing[:MISSING_NAMED]),
+            tuple(shorten_line(name, REASON_CHARACTERS) for name in model.info.missing[:MISSING_NAMED]),
             tuple(sorted(model.info.not_scored.items())),
         )
         for index, model in enumerate(board.models)
@@ -155,7 +155,7 @@ def failure_rows(dialogue: ShownDialogue) -> Iterator[FailureRow]:
             if answer.is_missing:
                 words = answer.state.value.replace("_", " ")
                 reason = f"{words}: {answer.reason}" if answer.reason else words
-                yield _row(ANSWER, place, short(reason, REASON_CHARACTERS))
+                yield _row(ANSWER, place, shorten_line(reason, REASON_CHARACTERS))
             yield from _unscored(place, answer.verdicts)
 
 
@@ -163,8 +163,8 @@ def _unscored(place: tuple[int, str, str, str], verdicts: Sequence[ShownVerdict]
     for verdict in verdicts:
         for score in verdict.scores:
             if score.failed:
-                why = [given.said or "not said" for given in score.given if given.state is ScoreState.UNSCORED]
-                reason = short("; ".join(dict.fromkeys(why)), REASON_CHARACTERS)
+                why = [given.explanation or "not said" for given in score.given if given.state is ScoreState.UNSCORED]
+                reason = shorten_line("; ".join(dict.fromkeys(why)), REASON_CHARACTERS)
                 yield _row(score.title, place, reason, len(verdict.replies))
 
 

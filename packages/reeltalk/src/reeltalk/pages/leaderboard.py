@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from markupsafe import Markup
 
-from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, items_of, metric_kind, metric_title
+from reeltalk.analysis.columns import BLIND_BASELINES, items_of, metric_info, metric_kind, metric_title
 from reeltalk.analysis.estimates import quantity_of
 from reeltalk.analysis.finder import TurnPlaces
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard, format_reasons
@@ -88,7 +88,7 @@ def draw_standings(standings: Standings) -> DrawnStandings:
     metric = standings.headline.metric if standings.headline is not None else ""
     known = [row.cell.row for row in standings.rows if row.cell is not None and row.value is not None]
     ends = [end for row in known for end in (row.value, row.low, row.high) if end is not None]
-    info = info_of(metric)
+    info = metric_info(metric)
     low, high = info.bounds if info is not None else (None, None)
     low, high = (min([0.0, *ends]), max([0.0, *ends])) if low is None or high is None else (low, high)
 
@@ -101,7 +101,7 @@ def draw_standings(standings: Standings) -> DrawnStandings:
         ends = (None if end is None else place(end) for end in (row.cell.row.low, row.cell.row.high))
         return StandingRow(row, IntervalBar(place(row.value), *ends))
 
-    blind = [row.value for row in standings.rows if row.value is not None and row.model.info.source in SEES_NO_VIDEO]
+    blind = [row.value for row in standings.rows if row.value is not None and row.model.info.source in BLIND_BASELINES]
     return DrawnStandings(
         standings,
         tuple((title, tuple(map(row_of, rows))) for title, rows in standings.by_role()),

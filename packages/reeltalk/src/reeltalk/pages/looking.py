@@ -15,7 +15,7 @@ from reeltalk.analysis.comparison import (
     correct_family,
     format_p,
 )
-from reeltalk.analysis.estimates import FEW, Estimate, on_display_scale
+from reeltalk.analysis.estimates import FEW_TURNS, Estimate, on_display_scale
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard
 from reeltalk.analysis.score_matrix import Turns
 from reeltalk.analysis.standings import group_title
@@ -31,7 +31,7 @@ from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.store.runs import Run
 from reeltalk.store.score_frame import ANSWER_TYPE
 
-BY: Final = ("question_type", ANSWER_TYPE, "task")
+GROUP_KINDS: Final = ("question_type", ANSWER_TYPE, "task")
 """Groups of turns on the page; labels by the last part of their name, as in `vdact.question_type`."""
 DECIDED_BY_CONTROL: Final = frozenset({"control", "shown"})
 """Parts of a signature that a control changes, directly or not."""
@@ -119,9 +119,6 @@ def separate_controls(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, d
     """Split runs into runs with the videos' own pictures, and those of them that have controls, with the controls.
 
     Controls are found below their run, or among the given runs.
-
-    Args:
-        runs: Any runs.
 
     Raises:
         BenchmarkError: A control is given without the run that it belongs to.
@@ -243,7 +240,7 @@ def _tables(board: Leaderboard, turns: Turns, place: int, others: Sequence[int])
     judged = [line.metric for line in lines if metric_kind(line.metric) == "headline"] or [
         one.metric for one in lines[:1]
     ]
-    for by in BY:
+    for by in GROUP_KINDS:
         if by not in {kind.split(".")[-1] for kind in turns.kinds()}:
             continue
         grouped = PairComparer(turns, CompareSettings(by=by))
@@ -357,12 +354,12 @@ def _figure(site: Site, name: str, looking: ControlResults, table: ControlTable)
     if table.by is None:
         return Markup()
     marks = [
-        Mark(place, CONTROLS[control], drawn, row=line.name, told=f"{drawn}, n = {drawn.n}")
+        Mark(place, CONTROLS[control], drawn, row=line.name, tooltip=f"{drawn}, n = {drawn.n}")
         for line in table.lines
         for place, (control, one) in enumerate(zip(looking.controls, line.comparisons, strict=True))
         if one.difference is not None and (drawn := _drawn(one))
     ]
     title = f"{name}, {table.title}: own pictures minus each control"
     axis, rows = "own pictures minus control", BY_TITLES[table.by].removeprefix("By ")
-    svg = charts.interval_chart(marks, title=title, axis=axis, line=0.0, few=FEW, rows=rows)
+    svg = charts.interval_chart(marks, title=title, axis=axis, line=0.0, few=FEW_TURNS, rows=rows)
     return site.figure(FILE, f"{name}-{table.title}", svg, title)

@@ -6,7 +6,7 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import metric_kind, metric_title
-from reeltalk.analysis.estimates import FEW, quantity_of
+from reeltalk.analysis.estimates import FEW_TURNS, quantity_of
 from reeltalk.analysis.profiles import COMPONENTS, Deviation, frequencies, tag_differences
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import title_of_vocabulary
@@ -76,7 +76,7 @@ def write_about(site: Site) -> None:
 
 def _sizes(site: Site, metric: str) -> Markup:
     marks = [
-        Mark(index, model.name, value, at=about.parameters_b, told=f"{about.parameters_b:g}: {value}")
+        Mark(index, model.name, value, at=about.parameters_b, tooltip=f"{about.parameters_b:g}: {value}")
         for index, (model, about) in enumerate(zip(site.board.models, site.about, strict=True))
         if about is not None
         and about.parameters_b is not None
@@ -129,7 +129,7 @@ def write_models(site: Site) -> None:
             all_profiles=tagged,
             frequencies=often,
             components=COMPONENTS,
-            few=FEW,
+            few=FEW_TURNS,
             few_videos=few_videos_warning([model.run.info.clusters]),
             rare_percent=RARE_PERCENT,
             measures=[line for line in measure_lines(site) if index in line.models],

@@ -6,7 +6,7 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import FLOOR, metric_title
-from reeltalk.analysis.estimates import FEW, by_metric, by_model
+from reeltalk.analysis.estimates import FEW_TURNS, by_metric, by_model
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
 from reeltalk.analysis.turn_scores import credit_metric
 from reeltalk.analysis.values import display_factor, metric_heading
@@ -29,7 +29,7 @@ def write_numbers(site: Site) -> None:
     site.render(
         PAGE,
         PAGE,
-        few_turns=FEW,
+        few_turns=FEW_TURNS,
         most_bands=charts.MOST_BANDS,
         few_videos=few_videos_warning([board.clusters]),
         mixed=[(_families(metrics), board.why_mixed(metrics[0])) for metrics, _ in board.mixed_together],

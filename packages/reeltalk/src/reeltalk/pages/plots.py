@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reeltalk.analysis.columns import metric_title
-from reeltalk.analysis.estimates import FEW
+from reeltalk.analysis.estimates import FEW_TURNS
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.standings import TYPES_OF_QUESTIONS, Standings, find_standings
 from reeltalk.analysis.values import metric_heading
@@ -66,7 +66,7 @@ def draw_leaderboard(found: Standings, title: str) -> str:
         Mark(row.index, name, estimate_of(row.cell.row, metric) if row.cell is not None else None, row=name)
         for row, name in zip(found.rows, names, strict=True)
     ]
-    return interval_chart(marks, title=title, axis=metric_heading(metric), few=FEW)
+    return interval_chart(marks, title=title, axis=metric_heading(metric), few=FEW_TURNS)
 
 
 def shorten_middle(name: str, most: int = 25) -> str:
@@ -78,7 +78,6 @@ def plot_profile(run: Run, by: str | None = None) -> Plot:
     """A run's models by the groups of turns, such as types of questions, on the metric that ranks them.
 
     Args:
-        run: The run.
         by: Key of the groups, as in `Run.groups`; by default the first type of question that the run has.
 
     Raises:
@@ -101,7 +100,9 @@ def plot_profile(run: Run, by: str | None = None) -> Plot:
     ]
     groups = str(chosen).replace("_", " ")
     title = f"{metric_title(headline.metric)} by {groups}"
-    return _plot(title, interval_chart(marks, title=title, axis=metric_heading(headline.metric), few=FEW, rows=groups))
+    return _plot(
+        title, interval_chart(marks, title=title, axis=metric_heading(headline.metric), few=FEW_TURNS, rows=groups)
+    )
 
 
 def _plot(title: str, svg: str) -> Plot:

@@ -9,8 +9,8 @@ import numpy as np
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import differing_parts
-from reeltalk.analysis.estimates import FEW, Estimate, quantity
-from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, key_of
+from reeltalk.analysis.estimates import FEW_TURNS, Estimate, quantity
+from reeltalk.analysis.leaderboard import FREE_PARTS, model_letter
 from reeltalk.analysis.profiles import (
     COMPONENTS,
     Frequency,
@@ -30,7 +30,7 @@ from reeltalk.pages.site import Page, Site, write_static
 
 PAGE: Final = "profiles.html"
 STYLE = "profiles.css"
-SAME_QUESTIONS = DOES_NOT_TELL_MODELS_APART | {"data"}
+SAME_QUESTIONS = FREE_PARTS | {"data"}
 """Signature parts that may differ between models that are compared on shared turns."""
 
 
@@ -80,7 +80,7 @@ def write_profiles(site: Site) -> None:
         turns=site.turns,
         videos=videos,
         few_videos=few_videos_warning([videos]),
-        few=FEW,
+        few=FEW_TURNS,
         rare_percent=RARE_PERCENT,
         frequencies=often,
         components=COMPONENTS,
@@ -113,7 +113,7 @@ def draw_radars(site: Site, models: Sequence[int], page: str) -> list[tuple[str,
     drawn = []
     for title, tags in COMPONENTS:
         marks = [
-            Mark(index, site.board.models[index].name, value, row=tag, told=f"{value}, n = {value.n:,}",
+            Mark(index, site.board.models[index].name, value, row=tag, tooltip=f"{value}, n = {value.n:,}",
                  hollow=not (site.board.models[index].competes or site.board.models[index].floor))
             for index in models
             for tag in tags
@@ -138,16 +138,16 @@ def draw_rare(site: Site, index: int, page: str) -> Markup:
     often, mine = frequencies(site.turns), site.profiles[index]
     marks = [
         Mark(index, site.board.models[index].name, value, row=f"{tag}, {share.percent:.1f} %", hollow=share.rare,
-             told=f"{value}, n = {value.n:,}")
+             tooltip=f"{value}, n = {value.n:,}")
         for tag, share in sorted(often.items(), key=lambda pair: pair[1].percent or 0.0)
         if (value := mine.weighted[tag]) is not None and share.percent
     ]  # fmt: skip
     title = f"Achievement of {site.board.models[index].name} at each tag, the rarest first"
     overall = mine.overall.value if mine.overall is not None else None
     svg = interval_chart(
-        marks, title=title, axis="achievement, %", line=overall, few=FEW, rows="tag, share of questions"
+        marks, title=title, axis="achievement, %", line=overall, few=FEW_TURNS, rows="tag, share of questions"
     )
-    name = f"rare-tags-{key_of(index).lower()}"
+    name = f"rare-tags-{model_letter(index).lower()}"
     return site.figure(page, name, svg, title, signatures_of(site, [index]))
 
 

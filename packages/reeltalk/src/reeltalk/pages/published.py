@@ -66,7 +66,7 @@ def _svbench(found: DatasetNumbers) -> DatasetComparison:
     annotation = ("Auto&Manual" if found.reviewed else "Auto") if found.constructed else None
     own: tuple[Value, ...] = (
         found.qa_pairs,
-        found.qa_pairs / (found.chains_a_video.n if found.chains else found.asked_videos),
+        found.qa_pairs / (found.chains_a_video.n if found.chains else found.videos_with_questions),
         long,
         categories > 1 if categories else None,
         found.is_dialogue,
@@ -166,11 +166,7 @@ def write_published(site: Site) -> None:
 
 
 def formats_of(benchmark: Benchmark) -> frozenset[str]:
-    """The published layouts from which files of a benchmark were imported.
-
-    Args:
-        benchmark: Any benchmark.
-    """
+    """The published layouts from which files of a benchmark were imported."""
     stages = {entry.stage for entry in benchmark.manifest.files.values()}
     return frozenset(stage.removeprefix(IMPORT) for stage in stages if stage.startswith(IMPORT))
 

@@ -51,7 +51,7 @@ def read_about(path: Path) -> dict[str, ModelAbout]:
         raise InputError("is not UTF-8", file=path, hint="save it as UTF-8") from error
     try:
         found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         at = re.search(r"line (\d+)", str(error))
         raise InputError(f"is not TOML: {error}", file=path, line=int(at[1]) if at else None) from error
     return {name: _about(name, value, path) for name, value in found.items()}

@@ -27,7 +27,7 @@ from reeltalk.analysis.calibration import Calibration
 from reeltalk.analysis.columns import items_of, metric_kind, metric_title, n_items, split_model_name
 from reeltalk.analysis.dialogues import BenchmarkContext, RunDialogues, limit_text
 from reeltalk.analysis.finder import Finder, make_finder
-from reeltalk.analysis.leaderboard import Leaderboard, key_of
+from reeltalk.analysis.leaderboard import Leaderboard, model_letter
 from reeltalk.analysis.profiles import COMPONENTS, ModelProfile, model_profiles
 from reeltalk.analysis.standings import TYPES_OF_QUESTIONS, group_title, headline_metric
 from reeltalk.analysis.table_files import (
@@ -154,7 +154,6 @@ class Site:
             page: The file with the figure, such as `index.html` or `models/a.html`.
             name: A name that is unique on the page, such as `values-cider`.
             svg: The drawing; if it is empty, the result is empty.
-            title: Its title.
             signatures: Signatures of its numbers, from `signatures_of`.
 
         Returns:
@@ -189,7 +188,6 @@ class Site:
             name: A name that is unique on the page.
             header: Names of its columns.
             rows: Its cells; a number with its interval is a `Quantity`.
-            title: Its title.
             signatures: Signatures of its numbers, from `signatures_of`.
             notes: Sentences below it, each with a full stop.
             columns_printed: Places of the columns that LaTeX has; all by default.
@@ -250,7 +248,7 @@ class Site:
     def write_files(self) -> None:
         """Write the figures and tables of all pages as files. Call it after all pages are written."""
         if self.figure_files:
-            key = [f"{key_of(index)}: {model.name}" for index, model in enumerate(self.board.models)]
+            key = [f"{model_letter(index)}: {model.name}" for index, model in enumerate(self.board.models)]
             figures = PAPER_FIGURES if self.settings.figures is None else self.settings.figures
             write_figures(self.folder / "figures", list(self.figure_files.values()), figures, key=key)
         if self.table_files:
@@ -338,7 +336,7 @@ def make_environment(*packages: str) -> Environment:
         version=__version__,
         colours=charts.COLOURS,
         interval=INTERVAL,
-        key_of=key_of,
+        key_of=model_letter,
         items_of=items_of,
         n_items=n_items,
         metric_kind=metric_kind,
@@ -395,7 +393,7 @@ def write_static(folder: Path, names: Sequence[str] = STATIC) -> None:
     """Copy style sheets and scripts into a site.
 
     Args:
-        folder: The site's.
+        folder: The folder of the site.
         names: Files of the package's `static` folder.
     """
     for name in names:

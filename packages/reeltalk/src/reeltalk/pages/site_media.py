@@ -35,7 +35,7 @@ class SiteMedia:
     """The media below one site.
 
     Args:
-        folder: The site's.
+        folder: The folder of the site.
         store: The benchmark's media.
         videos: Its videos, by id.
         executor: Runs the decoding.

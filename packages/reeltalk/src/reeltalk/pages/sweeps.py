@@ -13,7 +13,7 @@ from markupsafe import Markup
 from reeltalk.analysis.columns import answer_settings, bounds_of, metric_kind, metric_title, signature_parts
 from reeltalk.analysis.estimates import (
     DIFFERENCES,
-    FEW,
+    FEW_TURNS,
     Estimate,
     VideoValues,
     difference_estimate,
@@ -254,7 +254,7 @@ def write_sweeps(site: Site) -> None:
         shown = list(group)
         tables = [(line, metrics, _table(site, line, metrics)) for line, metrics in shown]
         sections.append((setting, SWEPT[setting], _figures(site, setting, shown), tables))
-    site.render(PAGE, PAGE, sections=sections, few_turns=FEW)
+    site.render(PAGE, PAGE, sections=sections, few_turns=FEW_TURNS)
 
 
 def _figures(site: Site, setting: str, found: _Found) -> list[tuple[str, Markup]]:

@@ -8,15 +8,15 @@ import numpy as np
 
 from reeltalk.analysis.columns import metric_title
 from reeltalk.analysis.dialogues import ShownAnswer, ShownTurn, limit_text
-from reeltalk.analysis.finder import short
+from reeltalk.analysis.finder import shorten_line
 from reeltalk.analysis.standings import Standings
 from reeltalk.analysis.turn_scores import RIGHT
-from reeltalk.judge.turns import EMPTY
+from reeltalk.judge.turns import EMPTY_ANSWER
 from reeltalk.language.answer_reading import UNREAD
 from reeltalk.metrics.choice import NAMES_NONE, NAMES_SEVERAL
 from reeltalk.pages.site import Site
 from reeltalk.pages.site_media import SiteMedia
-from reeltalk.video.sampling import evenly
+from reeltalk.video.sampling import pick_evenly
 
 MOST: Final = 5
 MOST_MODELS: Final = 6
@@ -27,7 +27,7 @@ FRAMES: Final = 4
 CHARACTERS: Final = 400
 
 
-class ToldAnswer(NamedTuple):
+class TellingAnswer(NamedTuple):
     """A model's answer to a turn."""
 
     model: int
@@ -39,7 +39,7 @@ class ToldAnswer(NamedTuple):
     """What the judge read, or said; empty if it said nothing."""
 
 
-class ToldTurn(NamedTuple):
+class TellingTurn(NamedTuple):
     """A turn, and why to look at it."""
 
     why: str
@@ -50,12 +50,12 @@ class ToldTurn(NamedTuple):
     title: str
     """The name of its dialogue."""
     reference: str
-    answers: list[ToldAnswer]
+    answers: list[TellingAnswer]
     frames: list[tuple[str, str]]
     """Pictures below the site, and their times."""
 
 
-def telling_turns(site: Site, standings: Standings) -> list[ToldTurn]:
+def telling_turns(site: Site, standings: Standings) -> list[TellingTurn]:
     """At most five turns, of as many reasons and videos as there are.
 
     A turn that no model can do says most about the benchmark, one on which they disagree about the models, and an
@@ -95,7 +95,7 @@ def telling_turns(site: Site, standings: Standings) -> list[ToldTurn]:
     for row, (why, show) in chosen.items():
         turn, title = _turn(site, row)
         told.append(
-            ToldTurn(
+            TellingTurn(
                 why,
                 f"turns.html#show={show}",
                 f"dialogues/{turn.file}#{turn.anchor}",
@@ -137,17 +137,17 @@ def _is_unread(answer: ShownAnswer) -> bool:
     return any(text in (NAMES_NONE, NAMES_SEVERAL) or text.partition(": ")[2].startswith(UNREAD) for text in said)
 
 
-def _answer(answer: ShownAnswer, index: int, credit: float) -> ToldAnswer:
-    read = "; ".join(dict.fromkeys(text for _, text in _sayings(answer) if text != EMPTY))
-    return ToldAnswer(
+def _answer(answer: ShownAnswer, index: int, credit: float) -> TellingAnswer:
+    read = "; ".join(dict.fromkeys(text for _, text in _sayings(answer) if text != EMPTY_ANSWER))
+    return TellingAnswer(
         index,
-        limit_text(short(answer.text or "", CHARACTERS)),
+        limit_text(shorten_line(answer.text or "", CHARACTERS)),
         None if np.isnan(credit) else bool(credit > RIGHT),
-        short(read, CHARACTERS),
+        shorten_line(read, CHARACTERS),
     )
 
 
-def _with_frames(site: Site, told: list[ToldTurn], videos: Sequence[str]) -> list[ToldTurn]:
+def _with_frames(site: Site, told: list[TellingTurn], videos: Sequence[str]) -> list[TellingTurn]:
     if site.benchmark is None or site.settings.media == "none":
         return told
     media = SiteMedia(site.folder, site.benchmark.media, site.context.videos, site.executor)
@@ -168,5 +168,5 @@ def _times(site: Site, turn: ShownTurn, video_id: str) -> list[float]:
     seen = sorted({at for answer in turn.answers for at in answer.frames_s})
     end_s = turn.asked_at_s or site.context.videos[video_id].duration_s
     if seen or not end_s:
-        return evenly(seen, FRAMES)
+        return pick_evenly(seen, FRAMES)
     return [end_s * (place + 0.5) / FRAMES for place in range(FRAMES)]

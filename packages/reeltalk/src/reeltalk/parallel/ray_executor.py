@@ -28,7 +28,7 @@ RUNS_AGAIN: Final = 5
 """How often a call is repeated if it did not end by itself. After more attempts, the call probably ends its nodes."""
 LOOK_EVERY_S: Final = 2.0
 """How often to look for nodes that have joined."""
-AHEAD: Final = 2
+CALLS_AHEAD: Final = 2
 """Calls handed to Ray for each core, by default. Waiting calls make an autoscaling cluster grow."""
 CANCEL_S: Final = 10.0
 REACH_S: Final = 10.0
@@ -37,11 +37,11 @@ HEAD_S: Final = 20.0
 """How long a head may be silent. It may restart; after 60 seconds without it, Ray ends this process."""
 OBJECTS_BYTES: Final = 100 << 20
 """Shared memory of a Ray instance of our own. Only short texts go there."""
-MODE: Final = "RAY_AUTH_MODE"
-TOKEN: Final = "RAY_AUTH_TOKEN"
+AUTH_MODE: Final = "RAY_AUTH_MODE"
+AUTH_TOKEN: Final = "RAY_AUTH_TOKEN"
 TOKEN_PATH: Final = "RAY_AUTH_TOKEN_PATH"
-QUIET: Final[dict[str, Any]] = {"log_to_driver": False, "logging_level": logging.ERROR}
-CONTINUES: Final = "start the cluster again and run the same command: it continues"
+QUIET_OPTIONS: Final[dict[str, Any]] = {"log_to_driver": False, "logging_level": logging.ERROR}
+CONTINUE_HINT: Final = "start the cluster again and run the same command: it continues"
 
 
 class RayExecutor:
@@ -105,7 +105,7 @@ class RayExecutor:
             raise ClusterError(f"a node cannot make calls: {str(error).strip().splitlines()[-1]}") from error
         except errors.LocalRayletDiedError as error:
             raise ClusterError(
-                f"the node of this machine, of the Ray cluster at {self._head}, died; {CONTINUES}"
+                f"the node of this machine, of the Ray cluster at {self._head}, died; {CONTINUE_HINT}"
             ) from error
         except errors.RayError as error:
             why = f"what ran it died {RUNS_AGAIN + 1} times ({type(error).__name__})"
@@ -121,13 +121,13 @@ class RayExecutor:
         try:
             _reach(self._head, LOOK_EVERY_S)
             if self.workers is None:
-                self._room = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+                self._room = CALLS_AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
             self._silent_s = None
         except (OSError, self._ray.exceptions.RayError) as error:
             self._silent_s = self._silent_s or time.monotonic()
             if time.monotonic() - self._silent_s > HEAD_S:
                 raise ClusterError(
-                    f"the head of the Ray cluster at {self._head} does not answer any more; {CONTINUES}"
+                    f"the head of the Ray cluster at {self._head} does not answer any more; {CONTINUE_HINT}"
                 ) from error
         self._looked_s = time.monotonic()
 
@@ -199,15 +199,12 @@ def _opened(address: str | None, workers: int | None) -> Any:
 
 
 def _start(ray: Any, cores: int) -> None:
-    """Start Ray on this machine.
-
-    Ray would write a token into the home for it, and every cluster of this user would want that token from then on.
-    """
+    """Start Ray on this machine."""
     own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": OBJECTS_BYTES}
-    token = os.environ.get(TOKEN) or secrets.token_hex(32)
+    token = os.environ.get(AUTH_TOKEN) or secrets.token_hex(32)
     try:
-        with _access(ray, os.environ.get(MODE) or "token", token):
-            ray.init(address="local", num_cpus=cores, **own, **QUIET)
+        with _access(ray, os.environ.get(AUTH_MODE) or "token", token):
+            ray.init(address="local", num_cpus=cores, **own, **QUIET_OPTIONS)
     except (OSError, RuntimeError, ValueError) as error:
         why = f"Ray does not start on this machine: {_first_line(error)}"
         raise ClusterError(f"{why}; correct that, or leave --executor out to work without Ray") from error
@@ -223,7 +220,7 @@ def _join(ray: Any, address: str) -> None:
         # Ray itself would try for minutes.
         _reach(found, REACH_S)
         with _access(ray, _mode(ray, found)):
-            ray.init(address=found, **QUIET)
+            ray.init(address=found, **QUIET_OPTIONS)
     except OSError as error:
         raise ClusterError(
             f"no Ray cluster at {address}: {_first_line(error)}; start one with `ray start --head` here, or join one "
@@ -241,7 +238,7 @@ def _reach(address: str, within_s: float) -> None:
 @contextlib.contextmanager
 def _access(ray: Any, mode: str, token: str | None = None) -> Iterator[None]:
     """Let Ray use a mode, `token` or `disabled`, and a token, for a connection made in the block."""
-    ours = {MODE: mode} | ({TOKEN: token} if token else {})
+    ours = {AUTH_MODE: mode} | ({AUTH_TOKEN: token} if token else {})
     before = {name: os.environ.get(name) for name in ours}
     os.environ.update(ours)
     try:
@@ -257,17 +254,13 @@ def _access(ray: Any, mode: str, token: str | None = None) -> Iterator[None]:
 
 
 def _mode(ray: Any, address: str) -> str:
-    """The mode that a cluster has: a process in another one is refused, or refuses the nodes.
-
-    Raises:
-        ClusterError: The cluster wants a token, and this machine has none, or another one.
-    """
-    asked = os.environ.get(MODE)
+    """The mode that a cluster has: a process in another one is refused, or refuses the nodes."""
+    asked = os.environ.get(AUTH_MODE)
     if asked != "token" and _lets_in(ray, address, "disabled"):
         return "disabled"
     wants = f"the Ray cluster at {address} wants a token"
     if asked == "disabled":
-        raise ClusterError(f"{wants}, and {MODE}=disabled forbids one here; unset {MODE}")
+        raise ClusterError(f"{wants}, and {AUTH_MODE}=disabled forbids one here; unset {AUTH_MODE}")
     path = os.environ.get(TOKEN_PATH) or str(Path.home() / ".ray" / "auth_token")
     copy = f"copy ~/.ray/auth_token from the head to {path} on this machine, and let nobody else read it"
     try:
@@ -278,7 +271,7 @@ def _mode(ray: Any, address: str) -> str:
     if not here:
         raise ClusterError(f"{wants}, and this machine has none; {copy}")
     if not _lets_in(ray, address, "token"):
-        source, unset = (TOKEN, f"unset {TOKEN} and ") if os.environ.get(TOKEN) else (path, "")
+        source, unset = (AUTH_TOKEN, f"unset {AUTH_TOKEN} and ") if os.environ.get(AUTH_TOKEN) else (path, "")
         raise ClusterError(f"the Ray cluster at {address} refuses the token of {source}; {unset}{copy}")
     return "token"
 

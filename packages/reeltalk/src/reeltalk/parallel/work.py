@@ -24,7 +24,7 @@ MEMORY_EXIT: Final = 86
 
 
 def begin_worker() -> None:
-    """Let this process end at once when it is told to, or when the one that started it is gone."""
+    """Let this process end at once on a signal, or when the process that started it is gone."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -36,7 +36,7 @@ def _end_after(parent: Any) -> None:
     os._exit(1)
 
 
-def find(function: str) -> Callable[..., Any]:
+def import_function(function: str) -> Callable[..., Any]:
     """The function named `package.module:name`."""
     module, _, name = function.partition(":")
     found: Callable[..., Any] = getattr(importlib.import_module(module), name)
@@ -74,7 +74,7 @@ def run_call(function: str, argument: str, memory_bytes: int) -> str:
         a stranger's file.
     """
     try:
-        work = find(function)
+        work = import_function(function)
     except Exception as error:
         kind = "unready" if isinstance(error, ImportError | MemoryError | OSError) else "missing"
         return json.dumps({kind: f"{type(error).__name__}: {error}"})

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.schema.dialogue import AnswerKey, Checklist, Turn, TurnRubric
-from reeltalk.schema.record import Name, Record, Seconds, VideoKey
+from reeltalk.schema.record import Index, Name, Record, Seconds, VideoKey
 
 UnitKind = Literal["chain", "path", "dialogue"]
 """The unit of playing and judging."""
@@ -54,7 +54,7 @@ class Answer(Record):
     model: Name
     unit: UnitKind = "dialogue"
     unit_id: Name
-    turn_index: Annotated[int, Field(ge=0)]
+    turn_index: Index
     """From 0."""
     text: str
     state: AnswerState = AnswerState.ANSWERED
@@ -111,8 +111,8 @@ class AnsweredTurn(Record):
     video_id: VideoKey
     unit_id: Name
     """The chain, path or dialogue."""
-    turn_index: Annotated[int, Field(ge=0)]
-    epoch: Annotated[int, Field(ge=0)] = 0
+    turn_index: Index
+    epoch: Index = 0
     """Number of the play, from 0, if the dialogues were played several times."""
     question: str
     references: tuple[str, ...]
@@ -129,7 +129,7 @@ class AnsweredTurn(Record):
     asked_at_s: Seconds | None = None
     """The moment of the question; None if it is asked after the video."""
     options: tuple[str, ...] | None = None
-    correct_option: Annotated[int, Field(ge=0)] | None = None
+    correct_option: Index | None = None
     checklist: Checklist | None = None
     rubric: TurnRubric | None = None
     key: AnswerKey | None = None

@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.record import ChainKey, ClipKey, DialogueKey, Name, PathKey, Record, Seconds, VideoKey
+from reeltalk.schema.record import ChainKey, ClipKey, DialogueKey, Index, Name, PathKey, Record, Seconds, VideoKey
 
 
 class ChecklistItem(Record):
@@ -101,7 +101,7 @@ class Turn(Record):
     """Intervals of the video that show the answer."""
     options: tuple[str, ...] | None = None
     """The choices of a multiple-choice question, in the source's order."""
-    correct_option: Annotated[int, Field(ge=0)] | None = None
+    correct_option: Index | None = None
     """Index into `options`, from 0."""
     labels: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Labels by vocabulary; `schema.labels.VOCABULARIES` lists the known ones."""
@@ -147,7 +147,7 @@ class TurnRef(BaseModel):
 
     unit: Literal["chain", "dialogue"] = "chain"
     unit_id: Name
-    turn_index: Annotated[int, Field(ge=0)]
+    turn_index: Index
     """From 0."""
 
 

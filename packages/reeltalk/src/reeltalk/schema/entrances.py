@@ -84,7 +84,7 @@ class EntranceVerdict:
     stands: bool
     reason: str | None = None
     """The reason if it does not stand, in the same words for all entrances of a kind."""
-    said: str | None = None
+    explanation: str | None = None
     """The reason that a model gave."""
     raw: tuple[str, ...] = ()
     """Unusable replies of a model. The entrance was not checked then, and does not stand."""
@@ -94,7 +94,7 @@ def verdict_by_rule(entered: Entrance) -> EntranceVerdict:
     """Decide by the facts of graph-written turns, and by wording for all others."""
     if not entered.reworded and refers_back(entered.turn):
         return EntranceVerdict(False, NO_DRAFT)
-    if not follows((entered.turn, *entered.following)):
+    if not all_resolve((entered.turn, *entered.following)):
         return EntranceVerdict(False, FOLLOWING)
     unsaid = _words(entered.skipped) - _words(entered.before)
     if not is_graph_written(entered.turn) and unsaid & _asking((entered.turn,)):
@@ -120,7 +120,7 @@ def refers_back(turn: Turn) -> bool:
     return bool(REFERENCE_WORDS.search(text) or REFERENCE_WORDS_ZH.search(text) or _GOES_ON.match(text))
 
 
-def resolves(before: Turn | None, turn: Turn) -> bool:
+def has_referent(before: Turn | None, turn: Turn) -> bool:
     """True if the turn before, on the same path, spoke of the thing that a graph-written turn refers to.
 
     Args:
@@ -140,7 +140,7 @@ def finds_its_reference(before: tuple[TurnRef, Turn] | None, step: PathStep, tur
         turn: The turn at the step.
     """
     if REFERS_TO in turn.extra:
-        return resolves(before[1] if before else None, turn)
+        return has_referent(before[1] if before else None, turn)
     here, there = step.ref, before[0] if before else None
     goes_on = there is not None and (there.unit_id, there.turn_index + 1) == (here.unit_id, here.turn_index)
     # Older graphs did not record references. A later turn of a chain refers to the turn before it.
@@ -148,9 +148,9 @@ def finds_its_reference(before: tuple[TurnRef, Turn] | None, step: PathStep, tur
     return goes_on or not is_of_graph
 
 
-def follows(turns: Sequence[Turn]) -> bool:
+def all_resolve(turns: Sequence[Turn]) -> bool:
     """True if each turn finds its references in the turn before it, as far as graphs wrote them."""
-    return all(resolves(one, other) for one, other in pairwise(turns))
+    return all(has_referent(one, other) for one, other in pairwise(turns))
 
 
 def _words(turns: Iterable[Turn]) -> frozenset[str]:

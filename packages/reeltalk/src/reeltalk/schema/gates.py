@@ -3,13 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Final, Literal
-
-from pydantic import Field
+from typing import Final, Literal
 
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.labels import Task
-from reeltalk.schema.record import Finite, Name, Record
+from reeltalk.schema.record import Finite, Index, Name, Record
 
 GateUnit = Literal["chain", "dialogue", "linkage", "path", "scene", "clip", "video", "kind"]
 """What is checked; `kind` is a kind of question, over all its turns."""
@@ -22,7 +20,7 @@ LEAK: Final = "leak."
 VERIFIED: Final = "verified"
 """Gate of a reference answer, draft or caption that a judge compares with the video: passed if the video supports it,
 flagged if the judge cannot tell, dropped or replaced if the video contradicts it, unchecked without a judge."""
-ELSEWHERE: Final = "elsewhere"
+ELSEWHERE_KEY: Final = "elsewhere"
 """Key in the `extra` of a result of `verified` that is flagged since the judge names a moment outside the evidence."""
 FAULTS: Final = "faults"
 """Gate of the other faults that a judge finds in a draft, one result for each fault."""
@@ -58,7 +56,7 @@ class GateOutcome(StrEnum):
     """The check could not be made."""
 
 
-GONE: Final = frozenset({GateOutcome.DROPPED, GateOutcome.REPLACED, GateOutcome.UNWRITTEN})
+GONE_OUTCOMES: Final = frozenset({GateOutcome.DROPPED, GateOutcome.REPLACED, GateOutcome.UNWRITTEN})
 """Outcomes of units that are in no table."""
 
 
@@ -69,7 +67,7 @@ class GateResult(Record):
     """Name of the check, such as `lint` or `leak.blind`."""
     unit: GateUnit
     unit_id: Name
-    turn_index: Annotated[int, Field(ge=0)] | None = None
+    turn_index: Index | None = None
     """Index from 0, if the check is about one turn."""
     outcome: GateOutcome
     reason: str | None = None

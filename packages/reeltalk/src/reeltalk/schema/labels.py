@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from reeltalk.schema.record import Finite, Name, Record
+from reeltalk.schema.record import Finite, Index, Name, Record
 
 
 class QuestionType(StrEnum):
@@ -261,7 +261,7 @@ class TagProposal(Record):
 
     unit: TagUnit
     unit_id: Name
-    turn_index: Annotated[int, Field(ge=0)]
+    turn_index: Index
     """From 0."""
     vocabulary: Name
     """As `cogme.target`."""

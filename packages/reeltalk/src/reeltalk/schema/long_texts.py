@@ -7,13 +7,13 @@ moment on an answer take minutes on that. What is stored stays as it came.
 import re
 from typing import Final
 
-SHORT: Final = 1_000
+SHORT_CHARS: Final = 1_000
 """Texts of up to so many characters are read as they are."""
 HEAD, TAIL = 6_000, 14_000
 """Characters that are read of the beginning and of the end of a longer text."""
 LONGEST_PERIOD: Final = 200
 """Characters of the longest passage whose repetition is seen."""
-REPEATS: Final = 8
+MOST_REPEATS: Final = 8
 """Times in a row that a passage is read."""
 
 # Possessive, and only from the beginning of a run: each character is looked at once.
@@ -25,13 +25,13 @@ def shortened(text: str) -> str:
     """A text as rules read it: its beginning and end, without endless repetition.
 
     Args:
-        text: Any text. Up to `SHORT` characters, it is returned as it is.
+        text: Any text. Up to `SHORT_CHARS` characters, it is returned as it is.
 
     Returns:
         At most `HEAD` + `TAIL` + 1 characters. No passage of up to `LONGEST_PERIOD` characters stands there much more
-        than `REPEATS` times in a row, and of a run of signs and spaces the first 64.
+        than `MOST_REPEATS` times in a row, and of a run of signs and spaces the first 64.
     """
-    if len(text) <= SHORT:
+    if len(text) <= SHORT_CHARS:
         return text
     if len(text) > HEAD + TAIL:
         text = f"{text[:HEAD]}\n{text[-TAIL:]}"
@@ -40,7 +40,7 @@ def shortened(text: str) -> str:
 
 def without_long_spaces(text: str) -> str:
     """A text in which at most 64 spaces and line ends stand in a row: for JSON, where repetition may be data."""
-    return text if len(text) <= SHORT else _SPACES.sub(r"\1", text)
+    return text if len(text) <= SHORT_CHARS else _SPACES.sub(r"\1", text)
 
 
 def _without_repetition(text: str) -> str:
@@ -48,7 +48,7 @@ def _without_repetition(text: str) -> str:
 
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     for period in range(1, LONGEST_PERIOD + 1):
-        enough = max(REPEATS * period, 64)
+        enough = max(MOST_REPEATS * period, 64)
         same = codes[period:] == codes[:-period]
         if np.count_nonzero(same) < enough:
             continue

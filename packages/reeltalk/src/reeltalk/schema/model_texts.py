@@ -169,7 +169,7 @@ def _tells_of_viewing(text: str, *, sentence: bool = True) -> bool:
 
 
 def announced_answer(text: str) -> str | None:
-    """What stands after the last `Final answer:` of a text, from `plain_reply`; None without one."""
+    """The words after the last `Final answer:` of a text, from `plain_reply`; None without one."""
     marks = list(_forms()["finals"].finditer(text))
     rest = _without_explanation(text[marks[-1].end() :]).strip() if marks else ""
     return rest if any(map(str.isalnum, rest)) and len(rest) <= LONGEST_ANNOUNCED else None

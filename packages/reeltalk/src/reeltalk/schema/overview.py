@@ -1,6 +1,6 @@
 """Results for people who read them in Python: one screen of text, and a small table in a notebook.
 
-A class that a verb of `reeltalk.stages` returns inherits from `HasOverview` and says what matters in `overview`.
+A class that a verb of `reeltalk.stages` returns inherits from `HasOverview` and gives its main numbers in `overview`.
 """
 
 import re
@@ -81,7 +81,7 @@ class HasOverview:
     """A result that prints as one screen and is a small table in a notebook."""
 
     def overview(self) -> Overview:
-        """What matters of this result."""
+        """The title, main numbers and notes of this result."""
         raise NotImplementedError
 
     def __str__(self) -> str:

@@ -36,10 +36,10 @@ LANGUAGE: Final = "language"
 """The vocabulary of a turn's `labels` for its language."""
 LANDING: Final = "landing"
 """The gate of links: whether a walk can land at their targets."""
-ASKED: Final = "asked"
+ASKED_KEY: Final = "asked"
 """Key of such a gate's `extra`: whether each entrance stands, by its signature."""
 BEFORE: Final = "it did not stand when the benchmark's own paths were drawn"
-ANYWAY: Final = "it leads where a walk goes anyway"
+LEADS_ANYWAY: Final = "it leads where a walk goes anyway"
 """The reason against a link from a chain's last turn to the first of the next in its own wording."""
 ACCEPTED: Final = "accepted"
 """Key of a rewrite's `extra`: true if people accepted it, so that paths along its linkage use it."""
@@ -80,7 +80,7 @@ class Landing:
     jump: Jump | None
     """None if a walk cannot land."""
     standing: EntranceVerdict
-    asked: tuple[tuple[str, bool], ...] = ()
+    verdicts: tuple[tuple[str, bool], ...] = ()
     """Signatures of the checked entrances, and whether they stand."""
 
     @property
@@ -90,7 +90,7 @@ class Landing:
             outcome = GateOutcome.PASSED
         else:
             outcome = GateOutcome.UNCHECKED if self.standing.raw else GateOutcome.FLAGGED
-        said: dict[str, Json] = {"said": self.standing.said} if self.standing.said else {}
+        said: dict[str, Json] = {"said": self.standing.explanation} if self.standing.explanation else {}
         return GateResult(
             gate=LANDING,
             unit="linkage",
@@ -98,7 +98,12 @@ class Landing:
             outcome=outcome,
             reason=self.standing.reason,
             raw=self.standing.raw,
-            extra={"source": [*self.link.source], "target": [*self.link.target], ASKED: dict(self.asked), **said},
+            extra={
+                "source": [*self.link.source],
+                "target": [*self.link.target],
+                ASKED_KEY: dict(self.verdicts),
+                **said,
+            },
         )
 
 
@@ -190,7 +195,7 @@ def find_landings(chains: Sequence[QAChain], links: Sequence[TurnLink], decide: 
             landing, index = landed[link.source, link.target], link.target[1]
             if landing.jump and landing.jump.turn is None and index == 0 and onward.get(name) == link.target[0]:
                 if link.source[1] == len(by_id[name].turns) - 1:
-                    landing = Landing(link, None, EntranceVerdict(False, ANYWAY))
+                    landing = Landing(link, None, EntranceVerdict(False, LEADS_ANYWAY))
             found.append(landing)
             if landing.jump is not None:
                 reached[link.target].append(landing.jump)
@@ -206,7 +211,7 @@ def recorded_verdicts(gates: Iterable[GateResult]) -> Decide:
     known: dict[str, bool] = {}
     for gate in gates:
         if gate.gate.endswith(f":{LANDING}"):
-            known |= gate.extra.get(ASKED, {})
+            known |= gate.extra.get(ASKED_KEY, {})
 
     def verdict(entered: Entrance) -> EntranceVerdict:
         stands = known.get(entered.signature)
@@ -282,11 +287,7 @@ def _land(before: QAChain, after: QAChain, links: Iterable[_Open], decide: Decid
 def _histories(
     chains: Mapping[str, QAChain], source: Place, reached: Mapping[Place, Sequence[Jump]]
 ) -> list[tuple[Turn, ...]]:
-    """The turns of the source's chain that all paths ask before the jump, in each wording.
-
-    They are the turns after the last one at which a path may enter the chain, and that turn itself if it has one
-    wording only. The source is always among them, in each of its wordings.
-    """
+    """The turns of the source's chain that all paths ask before the jump, in each wording."""
     name, index = source
     turns = chains[name].turns
     worded = [jump.turn for jump in reached.get(source, ()) if jump.turn is not None]
@@ -361,10 +362,9 @@ class Walker:
         """Draw `count` walks; each is a path, equal ones too.
 
         Args:
-            video_id: The video.
             count: Number of paths; SVBench's test split has 5 a video.
             seed: Seed of the draws.
-            statistics: Receives counts.
+            statistics: Receives the counts of jumps and of the turns at which a walk could jump.
         """
         draw = random.Random(f"paths {seed} {video_id}")
         found: list[DialoguePath] = []
@@ -442,11 +442,10 @@ def draw_paths(
         linkages: Linkages of the video (`links_by_video`); others are left out.
         rewrites: Drafts of the video.
         decide: Says whether a walk can enter a chain in its middle.
-        video_id: The video.
         count: Number of walks to draw in each language.
         seed: Seed of the draws.
         jump_probability: Probability of a jump at a turn with usable links, 0 to 1.
-        statistics: Receives counts.
+        statistics: Receives the counts of jumps and of the turns at which a walk could jump.
 
     Raises:
         BrokenInvariantError: A linkage leads to no turn, or not forward.

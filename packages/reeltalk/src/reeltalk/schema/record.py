@@ -15,14 +15,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from reeltalk.schema.texts import code_point, refused_in_name
 
 LONGEST_NAME: Final = 512
-KEPT_NAMES: Final = 4096
+CACHED_NAMES: Final = 4096
 """Names whose check is kept, since the rows of a table repeat them."""
 
 Json = Any
 """A JSON value. Not pydantic's `JsonValue`, whose validation of every value is slow."""
 
 
-@lru_cache(KEPT_NAMES)
+@lru_cache(CACHED_NAMES)
 def check_one_line(text: str) -> str:
     """Return the text if it can be a name.
 
@@ -44,6 +44,9 @@ def _is_finite(value: float) -> float:
 
 Name = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(check_one_line)]
 """An identifier or name: one line, 1 to 512 characters."""
+
+Index = Annotated[int, Field(ge=0, lt=2**31)]
+"""A place in a list, counted from 0. Tables of scores hold it in 32 bits."""
 
 VideoId = NewType("VideoId", str)
 ClipId = NewType("ClipId", str)

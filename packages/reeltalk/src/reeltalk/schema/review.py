@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.record import Json, Name, Record
 
-WORDED: Final = ("question", "references", "asked_at_s", "evidence", "options", "correct_option")
+WORDING_FIELDS: Final = ("question", "references", "asked_at_s", "evidence", "options", "correct_option")
 """Fields of a turn's wording: all that people edit except labels."""
 TASK: Final = "task"
 """Key in a review's `extra`: the kind of work."""
@@ -96,7 +96,7 @@ class Review(Record):
 
 def wording_hash(turn: Turn) -> str:
     """Identifies a turn by its wording; labels and checks may change meanwhile."""
-    stored = turn.model_dump(mode="json", include=set(WORDED))
+    stored = turn.model_dump(mode="json", include=set(WORDING_FIELDS))
     return hashlib.sha256(json.dumps(stored, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
 
 

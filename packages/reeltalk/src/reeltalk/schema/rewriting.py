@@ -17,7 +17,7 @@ from reeltalk.schema.record import Name, Record
 
 RESTS_ON: Final = "rests_on"
 """Key of a linkage's `extra`: the thing that both turns share, by its writer."""
-NEEDS: Final = "needs"
+NEEDS_KEY: Final = "needs"
 """Key of a draft's `extra`: what it cannot be answered without, the earlier `clip` or the earlier `turn`, if known."""
 CATALOGUE_FILE: Final = Path(__file__).parent / "rewriting.toml"
 

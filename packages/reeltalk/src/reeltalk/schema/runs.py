@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from reeltalk.schema.answers import Outcome
-from reeltalk.schema.record import Finite, Json, Name, Record
+from reeltalk.schema.record import Finite, Index, Json, Name, Record
 
 Control = Literal["none", "black", "shuffled", "other-video"]
 CONTROLS: Final[dict[Control, str]] = {
@@ -114,7 +114,7 @@ class ItemScores(Record):
 
     model: Name
     item_id: Name
-    epoch: Annotated[int, Field(ge=0)] = 0
+    epoch: Index = 0
     """As of the answer."""
     scores: dict[str, Finite]
 
@@ -124,7 +124,7 @@ class CurvePoint(Record):
 
     model: Name
     metric: Name
-    turn_index: Annotated[int, Field(ge=0)]
+    turn_index: Index
     """From 0."""
     value: Finite | None = None
     """None if it is withheld."""

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Mapping
 from enum import Enum, StrEnum
 from functools import cache
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
-from reeltalk.schema.record import Finite, Name, Record, VideoKey
+from reeltalk.schema.record import Finite, Index, Name, Record, VideoKey
 
 HASH_DIGITS: Final = 8
 """Digits of a hash in a signature."""
@@ -56,7 +56,7 @@ class JudgedScore(Record):
 
     unit: Literal["turn", "chain", "path", "dialogue"]
     unit_id: Name
-    turn_index: Annotated[int, Field(ge=0)] | None = None
+    turn_index: Index | None = None
     """If `unit` is `turn`: the index of the turn in the chain or dialogue `unit_id`, from 0."""
     model: Name
     criterion: Name
@@ -69,9 +69,9 @@ class JudgedScore(Record):
     """True if the value was read although the judge did not keep to the form that it was asked for."""
     judge: Name
     video_id: VideoKey | None = None
-    sample: Annotated[int, Field(ge=0)] = 0
+    sample: Index = 0
     """Number of the judging, from 0, if a judge is asked several times (MT-Video-Bench's eval rounds)."""
-    epoch: Annotated[int, Field(ge=0)] = 0
+    epoch: Index = 0
     """As of the answers."""
     replies: tuple[str, ...] = ()
     """The judge's original replies; two if the first could not be used."""

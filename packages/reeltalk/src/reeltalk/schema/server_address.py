@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Collection
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
@@ -81,6 +82,7 @@ def check_server(
     *,
     name: str = "--model",
     option: str = "--base-url",
+    besides: Collection[str] = (),
 ) -> None:
     """Raise if no server can serve a model: there is no address and OpenAI has no model of this name, or no key is set.
 
@@ -90,6 +92,7 @@ def check_server(
         key_variable: Environment variable with the key; None if stored replies may make a key unnecessary.
         name: The option that names the model, for the error.
         option: The option for the address.
+        besides: Names that the option takes besides models, such as the writer `graph`.
 
     Raises:
         SettingError: There is no server or key; the message names the option to give.
@@ -99,9 +102,11 @@ def check_server(
     if address is None and (address := os.environ.get(BASE_URL)):
         check_address(address, BASE_URL)
     if address is None and _OPENAI_MODEL.match(model) is None:
+        unknown = f"it is none of {', '.join(besides)}" if besides else "OpenAI has no model of this name"
+        server = "a model's server" if besides else "another server"
         raise SettingError(
-            f"{name} {model}: OpenAI has no model of this name, and no address of another server is given; give it as "
-            f"{option} {EXAMPLE}"
+            f"{name} {model}: {unknown}, and no address of {server} is given; "
+            f"{'correct the name, or give the address' if besides else 'give it'} as {option} {EXAMPLE}"
         )
     at_openai = address is None or urlsplit(address).hostname == OPENAI_HOST
     if at_openai and key_variable is not None and not os.environ.get(key_variable):

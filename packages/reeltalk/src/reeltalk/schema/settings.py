@@ -1,9 +1,9 @@
 """Settings from user input. Errors quote each value as the user wrote it."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from reeltalk.errors import SettingError
 from reeltalk.schema.server_address import without_user
@@ -14,14 +14,26 @@ Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """A price or a limit on cost, in the user's unit."""
 Share = Annotated[float, Field(ge=0, le=1)]
 """From 0 to 1."""
+Temperature = Annotated[
+    Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None,
+    BeforeValidator(lambda value: None if isinstance(value, str) and value.lower() == "none" else value),
+]
+"""Sampling temperature, 0-2; None, or the word, sends none, for a server that takes none or knows better."""
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+"""How long a model that reasons may think."""
 M = TypeVar("M", bound=BaseModel)
+
+
+class Settings(BaseModel):
+    """Settings that cannot be changed. Each field is described by the text below it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 def settings_of(model: type[M], /, **values: Any) -> M:
     """A settings model from options.
 
     Args:
-        model: The model.
         values: Its fields, by name.
 
     Raises:

@@ -46,14 +46,13 @@ class Speech:
             by_video[spoken.video_id].setdefault(key, spoken)
         self._by_video = {video_id: tuple(rows[key] for key in sorted(rows)) for video_id, rows in by_video.items()}
 
-    def said_in(self, video_id: str, parts: Sequence[Interval]) -> tuple[Utterance, ...]:
+    def spoken_in(self, video_id: str, parts: Sequence[Interval]) -> tuple[Utterance, ...]:
         """The utterances that end inside parts of a video, in the order of time, each once.
 
         Somebody who has seen the video up to the end of a part knows these words, and none that are still being said.
         Parts that touch share no utterance.
 
         Args:
-            video_id: The video.
             parts: Parts of it. The end of a part belongs to it; its start does not, except at 0 s.
         """
         return tuple(
@@ -70,7 +69,6 @@ class Speech:
         """The utterances of which any word may be heard in parts of a video, in the order of time, each once.
 
         Args:
-            video_id: The video.
             parts: Parts of it.
         """
         return tuple(
@@ -83,7 +81,6 @@ class Speech:
         """The utterances that ended by a moment, in the order of time.
 
         Args:
-            video_id: The video.
             moment_s: In seconds; None for the end of the video.
         """
         spoken = self._by_video.get(video_id, ())

@@ -128,7 +128,7 @@ class ProactiveTask(Record):
         return tuple(sorted(due, key=lambda moment: (moment.interval.start_s, moment.interval.end_s)))
 
     def ends_s(self, place: int) -> float:
-        """When a request ceases to stand: when it is changed, cancelled or answered, or the stream ends.
+        """When a request ends, in seconds: when it is changed, cancelled or answered, or the stream ends.
 
         Args:
             place: Its place among the requests.
@@ -138,6 +138,6 @@ class ProactiveTask(Record):
             return request.moments[0].interval.end_s
         return next((later.at_s for later in self.requests if later.of == place), self.until_s)
 
-    def asked(self) -> Iterator[UserRequest]:
+    def immediate_questions(self) -> Iterator[UserRequest]:
         """The questions that are to be answered at once."""
         return (request for request in self.requests if request.act == "ask")

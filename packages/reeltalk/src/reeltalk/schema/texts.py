@@ -192,7 +192,7 @@ def fold_name(name: str) -> str:
     return _INVISIBLE.sub("", unicodedata.normalize("NFKC", seen))
 
 
-def twins(names: Iterable[str]) -> list[tuple[str, ...]]:
+def equal_names(names: Iterable[str]) -> list[tuple[str, ...]]:
     """Groups of two or more different names that are equal after `fold_name`."""
     alike: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for name in names:

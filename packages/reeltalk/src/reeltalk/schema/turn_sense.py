@@ -1,4 +1,4 @@
-"""The rules by which a turn makes sense beside its video, whoever wrote it.
+"""The rules by which a turn makes sense beside its video, for all writers.
 
 The editor, the review server, `apply`, imports and `validate` all apply these. An error survives nothing. With a doubt
 a person may keep the turn and say why; the reason stays in the turn's `extra`.
@@ -91,7 +91,6 @@ def turn_findings(turn: Turn, film: Film, clips: Iterable[Interval] = (), *, ans
     """What is wrong or doubtful about a turn, errors first.
 
     Args:
-        turn: The turn.
         film: Its video.
         clips: The clips that it is about; none if it is about the whole video.
         answered: Whether it must have a reference answer, as one that a person accepts. Sources may withhold them.

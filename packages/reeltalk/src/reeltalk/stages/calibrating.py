@@ -27,7 +27,7 @@ from reeltalk.judge.under_attack import AttackReport, AttackReports, attack_judg
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.llm.model import AsyncModel
 from reeltalk.pages.calibration import write_calibration_site
-from reeltalk.progress import Tell, silent
+from reeltalk.progress import Tell, ignore_sentences
 from reeltalk.schema.settings import check_counts
 from reeltalk.stages.judging import AnswersToJudge
 from reeltalk.stages.prompt_folders import check_judge_prompts
@@ -36,7 +36,7 @@ from reeltalk.store.atomic import write_bytes, writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import INFO, STYLE, Run, read_run
-from reeltalk.store.tables import PLAYED
+from reeltalk.store.tables import PLAYED_TABLES
 
 
 def attack(
@@ -45,7 +45,7 @@ def attack(
     judge_model: JudgeModelSettings | None = None,
     limits: LimitSettings | None = None,
     every: int = 1,
-    tell: Tell = silent,
+    tell: Tell = ignore_sentences,
 ) -> AttackReports:
     """Judge every attack, a clearly wrong answer and the reference.
 
@@ -84,7 +84,7 @@ def attack_style(
     limits: LimitSettings | None = None,
     benchmark: Benchmark | None = None,
     every: int = 1,
-    tell: Tell = silent,
+    tell: Tell = ignore_sentences,
 ) -> AttackReports:
     """Judge every reference, and wrong answers of the benchmark's own, in the styles in which models write.
 
@@ -129,7 +129,7 @@ def attack_style(
     if not chosen.protocols:
         raise SettingError(NO_JUDGE)
     if (known := read.benchmark if paths else benchmark) is not None:
-        known.check_rows(PLAYED)
+        known.check_rows(PLAYED_TABLES)
     check_judging(chosen, ((turn.video_id, turn) for turn in turns if turn.state.is_due), content, tell=tell)
     units = group_units(turns, background_of(content, chosen) if content is not None else None)[::every]
 
@@ -165,8 +165,8 @@ def _each_judge(
                 [await attack_one(judge, setup.model if judge.needs_model else None) for judge in setup.judges]
             )
         finally:
-            if setup.logged is not None:
-                await setup.logged.close()
+            if setup.served is not None:
+                await setup.served.close()
 
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -185,7 +185,7 @@ def calibrate(
     out: Path | str | None = None,
     settings: CalibrationSettings | None = None,
     overwrite: bool = False,
-    tell: Tell = silent,
+    tell: Tell = ignore_sentences,
 ) -> Calibration:
     """Compare judges with people, to find out whether you can trust a judge.
 

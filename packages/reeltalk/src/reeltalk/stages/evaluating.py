@@ -34,7 +34,7 @@ from reeltalk.judge.judge import UnitKey
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.metrics.selection import select_turns
 from reeltalk.metrics.uncertainty import wilson
-from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.progress import Progress, Tell, ignore_progress, ignore_sentences
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.paths import WALK, PathStatistics
 from reeltalk.schema.runs import CONTROLS, JUMPS, SELECTED, Control
@@ -72,8 +72,8 @@ def evaluate(
     train: Benchmark | None = None,
     overwrite: bool = False,
     delete_replies: bool = False,
-    progress: Progress = unseen,
-    tell: Tell = silent,
+    progress: Progress = ignore_progress,
+    tell: Tell = ignore_sentences,
     **settings: Any,
 ) -> RunReport:
     """Play a benchmark's dialogues to a model, judge the answers, and write a run.
@@ -105,7 +105,7 @@ def evaluate(
     config, out = config_of(config, settings), Path(out)
     check_deletion(delete_replies, overwrite, config.limits)
     replies = config.limits.replies or out / REPLIES
-    check_run(config, kept=replies.is_file())
+    check_run(config, has_replies=replies.is_file())
     # Hints come last, because users read the end of a long output. An error is shown alone.
     hints: list[str] = []
     if config.play.epochs > 1 and config.asking.temperature == 0 and not config.model.startswith("python:"):
@@ -246,7 +246,6 @@ class _Evaluation:
                 benchmark=benchmark,
             ) as judging_setup:
                 null_sample = sample_null_units(chosen, judging_setup)
-                folder.clear_logs()
                 collected = play_scripts(
                     chosen,
                     config,
@@ -255,7 +254,7 @@ class _Evaluation:
                     player,
                     judging_setup,
                     frames=frames,
-                    logs=folder.logs,
+                    work=folder.work,
                     null_sample=null_sample,
                     stops_unread=config.limits.preflight,
                     progress=progress,
@@ -375,7 +374,7 @@ def draw_other_videos(
     Raises:
         BenchmarkError: A split has no second video.
     """
-    return pair_videos(content.videos, media, seed=play.seed, wanted=(script.video_id for script in scripts))
+    return pair_videos(content.videos, media, seed=play.seed, names=(script.video_id for script in scripts))
 
 
 def play_scripts(
@@ -387,11 +386,11 @@ def play_scripts(
     judging_setup: JudgingSetup,
     *,
     frames: FrameServer,
-    logs: Path,
+    work: Path,
     null_sample: frozenset[UnitKey],
     stops_unread: bool,
     progress: Progress,
-    tell: Tell = silent,
+    tell: Tell = ignore_sentences,
 ) -> Collected:
     """Play scripts and judge their answers, in this process.
 
@@ -400,10 +399,9 @@ def play_scripts(
         config: Settings of the run.
         benchmark: The benchmark that is played.
         content: Its rows.
-        player: The player.
         judging_setup: Judges and text metrics.
-        frames: Gives frames.
-        logs: Folder in which the log appears.
+        frames: Decodes the frames that are shown.
+        work: Folder in which the run is made.
         null_sample: Units whose empty answers a model judges.
         stops_unread: Stop if most of the first answers of a language model cannot be read.
         progress: Called after each turn.
@@ -415,9 +413,9 @@ def play_scripts(
         BenchmarkError: A history cannot be built as requested, or the folder cannot be written.
         KeyboardInterrupt: Ctrl-C.
     """
-    play, preset = config.play, config.preset.name if config.preset else ""
+    play = config.play
     runner = EvaluationRunner(
-        logs,
+        work,
         judging_setup,
         background_of(content, config.judging),
         at_a_time=config.limits.connections,
@@ -431,10 +429,9 @@ def play_scripts(
         player.player,
         play,
         frames,
-        logged=player.model,
+        served=player.model,
         wrong=wrong_answers(content, play),
         subtitles=spoken_lines(content) if play.subtitles else None,
-        metadata={"benchmark": benchmark.manifest.name, "preset": preset, "model": config.model},
     )
     return runner.collected
 

@@ -33,10 +33,10 @@ from reeltalk.store.runs import (
 MOST_REASONS: Final = 5
 """Most reasons that are listed, of turns and of judgings each."""
 REASON_CHARS: Final = 300
-UNTOLD: Final = "no reason is known"
+NO_REASON: Final = "no reason is known"
 ANSWERS_WITHOUT_ASKING: Final = ("answers:", "human:", "baseline:", "oracle")
 """Prefixes of models that give the same answer when they are asked again."""
-READ_BY: Final = 2
+MOST_UNREADABLE: Final = 2
 """Number of unreadable replies after which a judging fails. They are stored, so asking again gives the same replies."""
 
 Asked = tuple[str, str, str, int | None, int, int]
@@ -102,7 +102,6 @@ def failures_of(turns: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[Jud
     """The failures, with their reasons.
 
     Args:
-        turns: All turns.
         judged: Scores by protocol.
     """
     reasons: Counter[str] = Counter()
@@ -111,7 +110,7 @@ def failures_of(turns: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[Jud
     for turn in turns:
         due += turn.state.is_due or turn.has_failed
         if turn.has_failed:
-            reasons[turn.reason or UNTOLD] += 1
+            reasons[turn.reason or NO_REASON] += 1
             without.add((turn.model, turn.unit_id, turn.turn_index, turn.epoch))
         else:
             answered += turn.state.is_due
@@ -129,10 +128,10 @@ def failures_of(turns: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[Jud
                 continue
             place = row.model, row.unit, row.unit_id, row.turn_index, row.epoch, row.sample
             asked.add(place)
-            if len(row.replies) >= READ_BY:
+            if len(row.replies) >= MOST_UNREADABLE:
                 read_twice.add(place)
             if row.state is ScoreState.UNSCORED:
-                failing.setdefault(place, row.reason or UNTOLD)
+                failing.setdefault(place, row.reason or NO_REASON)
             else:
                 given.add(place)
         scored += len(given)
@@ -225,7 +224,7 @@ def _likened(reason: str) -> str:
     return _NUMBER.sub("<number>", likened)
 
 
-HASH: Final = "benchmark"
+HASH_KEY: Final = "benchmark"
 """Key of a run's settings that holds the hash of its benchmark."""
 
 
@@ -288,7 +287,7 @@ def _failed(run: Run, failures: Failures) -> Iterator[Check]:
 
 
 def _about(run: Run, benchmarks: Sequence[Benchmark]) -> Check:
-    made_on = run.info.settings.get(HASH)
+    made_on = run.info.settings.get(HASH_KEY)
     subject = str(run.path)
     if not isinstance(made_on, str):
         found = "it does not say which benchmark it was made on"

@@ -24,7 +24,7 @@ from reeltalk.judge.judge import NULL_MODEL
 from reeltalk.judge.reference_checks import replace_answers
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, ReplyStore
-from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.progress import Progress, Tell, ignore_progress, ignore_sentences
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn
 from reeltalk.schema.runs import CONTROLS, ModelInfo
 from reeltalk.schema.settings import check_counts
@@ -146,10 +146,7 @@ class AnswersToJudge:
         self.hashes[path.name if path.name not in self.hashes else f"{path.name} ({len(self.hashes)})"] = sha256
 
     def _check_whole(self, run: Run, info: ModelInfo, answers: int) -> None:
-        """Refuse a file with missing lines.
-
-        A file that was cut between two lines reads without an error, so the count is compared with `run.json`.
-        """
+        """Refuse a file with missing lines."""
         played = run.info.kind in ("evaluate", "judge") and (answers or info.model != NULL_MODEL)
         if played and answers != info.rows:
             raise InputError(
@@ -159,10 +156,7 @@ class AnswersToJudge:
             )
 
     def _add(self, model: str, source: tuple[str, str], signed: Parts) -> None:
-        """Record the source of a model's answers.
-
-        Two runs of one model, for example in two modes, are judged together.
-        """
+        """Record the source of a model's answers."""
         if model not in self.sources:
             self.sources[model], self.signed[model] = source, signed
             return
@@ -186,7 +180,6 @@ class JudgedUnits(Mapping[str, Rows[AnsweredTurn]]):
     """Turns that are judged together, by name. Units are in their original order, each turn by turn.
 
     Args:
-        turns: All turns.
         limit: Maximum number of chains, paths and dialogues of each model, the first ones.
     """
 
@@ -234,11 +227,7 @@ DEFAULT_UNIT: Final = AnsweredTurn.model_fields["unit"].default
 
 
 def _found_anywhere(turns: SpooledRows[AnsweredTurn]) -> list[int]:
-    """Places of the turns to judge. Missing turns are dropped if another source has them, or else kept once.
-
-    Raises:
-        SettingError: Two sources have answers of one model to one turn.
-    """
+    """Places of the turns to judge. Missing turns are dropped if another source has them, or else kept once."""
 
     def rows() -> Iterator[tuple[int, str, int, str, str, int, bool]]:
         for place, raw in enumerate(turns.raw()):
@@ -274,8 +263,8 @@ def judge(
     beside: Sequence[str] = (),
     overwrite: bool = False,
     delete_replies: bool = False,
-    progress: Progress = unseen,
-    tell: Tell = silent,
+    progress: Progress = ignore_progress,
+    tell: Tell = ignore_sentences,
 ) -> RunReport:
     """Judge existing answers and write a run.
 
@@ -315,7 +304,7 @@ def judge(
     paths = [source.path if isinstance(source, Run) else Path(source) for source in sources]
     out, budget = Path(out), Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
     judging = judging or JUDGED_BY_DEFAULT
-    check_judging_settings(judging, judge_model, limits, kept=(limits.replies or out / REPLIES).is_file())
+    check_judging_settings(judging, judge_model, limits, has_replies=(limits.replies or out / REPLIES).is_file())
     judgement = _Judgement(
         judging,
         judge_model,
@@ -447,15 +436,14 @@ class _Judgement:
                 judging, self.judge_model, limits, store, self.budget, tell=self.tell, benchmark=read.benchmark
             ) as judging_setup,
         ):
-            folder.clear_logs()
             evaluation = EvaluationRunner(
-                folder.logs,
+                folder.work,
                 judging_setup,
                 background_of(content, judging) if content is not None else None,
                 at_a_time=limits.connections,
                 progress=progress,
                 useless=UselessReplies(self.tell, stops=limits.preflight, same_stops=False),
-            ).judge(units, metadata={"sources": list(map(str, read.paths))})
+            ).judge(units)
             # The tables need the memory.
             del asked, units
             return finish(

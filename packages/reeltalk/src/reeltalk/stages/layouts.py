@@ -20,7 +20,7 @@ from reeltalk.formats.table_guesses import film_name
 from reeltalk.formats.table_rows import TABLE_SUFFIXES, csv_cell, nearest_hint, write_table_rows
 from reeltalk.metrics.selection import TurnSelection, select_turns
 from reeltalk.metrics.turn_checks import content_quality, quality_card
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, ignore_progress
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import Only
 from reeltalk.schema.intervals import Interval
@@ -34,7 +34,7 @@ from reeltalk.store.atomic import PARTIAL_PREFIX, write_bytes, writing, writing_
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json
-from reeltalk.store.foreign import SELECTION, visible_files
+from reeltalk.store.foreign import SELECTION_FILE, visible_files
 from reeltalk.store.invariants import check_characters
 from reeltalk.store.manifest import Manifest, hash_source
 from reeltalk.store.release import CARD
@@ -42,10 +42,10 @@ from reeltalk.store.release import freeze as write_release
 from reeltalk.store.tables import VIDEOS
 from reeltalk.store.validate import validate
 
-NAMED: Final = 10
+MOST_NAMED: Final = 10
 """Maximum number of texts that an import lists one by one."""
 WITHOUT_VIDEO: Final = "questions without a video"
-WRONG: Final = "questions to correct"
+WRONG_QUESTIONS: Final = "questions to correct"
 """Counts of the report of `import_questions`, which are not there if they are 0."""
 WITHOUT_MEDIA: Final = frozenset({"mt-video-bench", "qa", "svbench", "vdact"})
 """Written layouts that hold no media files."""
@@ -113,7 +113,7 @@ def import_questions(
     strict: bool = False,
     fix: bool = False,
     overwrite: bool = False,
-    progress: Progress = unseen,
+    progress: Progress = ignore_progress,
 ) -> StageReport:
     """Read your own questions from a table into a benchmark, and attach the videos that they are about.
 
@@ -149,7 +149,7 @@ def import_questions(
     options = {f"column {ours}": theirs for ours, theirs in sorted((columns or {}).items())}
     if fix:
         options["guesses"] = "taken"
-        _preview(table, searched).write(beside(into))
+        _preview(table, searched).write(guesses_path(into))
     if one_dialogue_per_video:
         options["dialogues"] = "one a video"
     imported = _import("qa", lambda _: table.content, options, source, into, overwrite=overwrite)
@@ -185,7 +185,7 @@ def import_questions(
         ]
         warnings += [*wrong, *_turn_notes(benchmark, table.places)]
         if wrong:
-            counts[WRONG] = len(wrong)
+            counts[WRONG_QUESTIONS] = len(wrong)
     else:
         warnings.append(f"no videos are attached: pass --videos DIR, or run 'reeltalk attach {into} DIR'")
     left_out = tuple(line for report in looked for line in report.left_out)
@@ -270,7 +270,7 @@ class TablePreview:
             yield f"  no file, {len(self.missing):,} videos: {', '.join(self.missing[:NAMED_ROWS])}"
 
 
-def beside(benchmark: Path) -> Path:
+def guesses_path(benchmark: Path) -> Path:
     """The table of guesses and faults of an import into a benchmark."""
     return benchmark.with_name(f"{benchmark.name}-import.csv")
 
@@ -342,12 +342,7 @@ def _row_of(where: str, table: QuestionTable) -> str:
 
 
 def _turn_notes(benchmark: Benchmark, rows: Mapping[tuple[str, int], str] | None = None) -> list[str]:
-    """A line for each kind of thing that makes no sense in turns, with the first. Errors of a table have lines already.
-
-    Args:
-        benchmark: The benchmark.
-        rows: The row of each turn of a table.
-    """
+    """A line for each kind of thing that makes no sense in turns, with the first; errors of a table have lines."""
     content = benchmark.stored_content()
     films = {row.id: Film.of(row) for row in content.videos}
     clips: dict[str, Interval] = {row.id: row.interval for row in content.clips if row.interval is not None}
@@ -366,14 +361,7 @@ def _turn_notes(benchmark: Benchmark, rows: Mapping[tuple[str, int], str] | None
 def _without_video(
     benchmark: Benchmark, table: QuestionTable, searched: Path, refused: Mapping[str, str]
 ) -> list[tuple[str, int]]:
-    """A line for each video that has no file, with the rows that ask about it and their number.
-
-    Args:
-        benchmark: The benchmark.
-        table: Its questions.
-        searched: The folder of videos.
-        refused: The reason why the file of a video was refused, by the video.
-    """
+    """A line for each video that has no file, with the rows that ask about it and their number."""
     from reeltalk.curate.sources import find_videos
 
     files = [found.name for found in find_videos([searched])[0]]
@@ -400,9 +388,9 @@ def _check_characters(content: Content, source: Path) -> None:
             raise InputError(
                 finding.problem, file=source, place=finding.where, hint="correct it there and import again"
             )
-    content.warnings += [f"{finding.where} {finding.problem}" for finding in found[:NAMED]]
-    if len(found) > NAMED:
-        content.warnings.append(f"{len(found) - NAMED:,} more texts like that; 'reeltalk validate' names all")
+    content.warnings += [f"{finding.where} {finding.problem}" for finding in found[:MOST_NAMED]]
+    if len(found) > MOST_NAMED:
+        content.warnings.append(f"{len(found) - MOST_NAMED:,} more texts like that; 'reeltalk validate' names all")
 
 
 def _left_packed(content: Content, source: Path) -> list[str]:
@@ -506,7 +494,6 @@ def export_layout(
     """Write a benchmark in a published layout.
 
     Args:
-        benchmark: The benchmark.
         format: Name of the layout. `reeltalk.formats.WRITTEN` lists the layouts that are written.
         out: Folder to write; for `qa` also one file, such as `questions.jsonl`. It is written completely or not at all.
         write: Function that replaces the layout's own writer, for example to pass other options.
@@ -545,7 +532,7 @@ def export_layout(
 def write_selection(found: TurnSelection, out: Path) -> None:
     """Write which turns were left out into an export's folder, or beside its file, unless there is nothing to say."""
     if not found.is_whole:
-        path = out / SELECTION if out.is_dir() else out.with_name(f"{out.stem}.{SELECTION}")
+        path = out / SELECTION_FILE if out.is_dir() else out.with_name(f"{out.stem}.{SELECTION_FILE}")
         write_bytes(path, write_json(found.document()).encode())
 
 

@@ -13,7 +13,7 @@ from reeltalk.evaluation.playing.subtitles import speech_notice, spoken_lines
 from reeltalk.evaluation.settings import RunConfig, config_of
 from reeltalk.llm import AsyncModel
 from reeltalk.metrics.selection import select_turns
-from reeltalk.progress import Tell, silent
+from reeltalk.progress import Tell, ignore_sentences
 from reeltalk.stages.evaluating import read_answers, wrong_answers
 from reeltalk.stages.prompt_folders import check_judge_prompts
 from reeltalk.stages.run import background_of, resolve_judging, warn_without_meteor
@@ -22,7 +22,7 @@ from reeltalk.store.rows import NamedRows
 
 
 def plan_evaluation(
-    benchmark: Benchmark, config: RunConfig | None = None, *, tell: Tell = silent, **settings: Any
+    benchmark: Benchmark, config: RunConfig | None = None, *, tell: Tell = ignore_sentences, **settings: Any
 ) -> EvaluationForecast:
     """Forecast the requests and tokens of `evaluate` with the same settings. No model is asked and no video is decoded.
 
@@ -37,7 +37,7 @@ def plan_evaluation(
         BenchmarkError: There is nothing to play.
     """
     config = config_of(config, settings)
-    check_run(config, kept=True)
+    check_run(config, has_replies=True)
     play, asking = config.play, config.asking
     selection = select_turns(benchmark.stored_content(), play.only)
     content, chosen = selection.content, scripts_of(selection, play, limit=config.limit)

@@ -185,7 +185,7 @@ def adopt_prompts(source: Source, path: Path, out: Path) -> dict[str, Path]:
     """Write the authors' prompts as a folder of prompts, from the user's copy of their repository.
 
     Args:
-        source: Whose.
+        source: The authors, such as `vdact`.
         path: A clone of their repository.
         out: Folder that appears, or is empty.
 

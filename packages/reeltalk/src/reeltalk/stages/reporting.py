@@ -10,18 +10,17 @@ from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.published.records import read_published as published_numbers
 from reeltalk.analysis.score_matrix import score_column
 from reeltalk.errors import BenchmarkError, InputError, ReeltalkError, SettingError
-from reeltalk.pages.curation import is_curated
 from reeltalk.pages.leaderboard import TableFormat, render_table
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_benchmark_report, write_report
 from reeltalk.parallel import Executor
-from reeltalk.plugins import added, load
+from reeltalk.plugins import load
 from reeltalk.store.atomic import writing_directory
-from reeltalk.store.benchmark import Benchmark, has_graphs
+from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.runs import Run, holds_plays, read_run
 
-ALONE: Final = "{} is a benchmark: its report is a site of its own, without runs and other benchmarks"
+ONE_BENCHMARK: Final = "{} is a benchmark: its report is a site of its own, without runs and other benchmarks"
 NO_RUNS: Final = "report needs at least one run; 'reeltalk score' writes them"
 
 
@@ -79,11 +78,7 @@ def report(
         raise BenchmarkError(f"{out} holds something that is no report, so --overwrite does not replace it")
     with writing_directory(out, overwrite=overwrite, lasting=False) as folder:
         if isinstance(opened[0], Benchmark):
-            shows_graphs = has_graphs(opened[0]) and "graphs" in added("reeltalk.reports")
-            if shows_graphs and not is_curated(opened[0]):
-                load("reeltalk.reports", "graphs").write_benchmark_report(opened[0], folder)
-            else:
-                write_benchmark_report(opened[0], folder)
+            write_benchmark_report(opened[0], folder)
         else:
             write_report(runs, folder, settings=settings, benchmark=benchmark, executor=executor)
     return out / "index.html"
@@ -104,7 +99,7 @@ def runs_table(*runs: Run | Path | str, format: TableFormat, settings: ReportSet
     """
     opened = opened_subjects(runs)
     if isinstance(opened[0], Benchmark):
-        raise SettingError(ALONE.format(opened[0].path))
+        raise SettingError(ONE_BENCHMARK.format(opened[0].path))
     if settings is not None:
         _refuse_settings_of_sites(settings)
     return render_table([run for run in opened if isinstance(run, Run)], format)
@@ -131,7 +126,7 @@ def opened_subjects(subjects: Sequence[Run | Benchmark | Path | str]) -> list[Ru
     benchmarks = [subject for subject in subjects if _is_benchmark(subject)]
     if benchmarks and len(subjects) > 1:
         one = benchmarks[0]
-        raise SettingError(ALONE.format(one.path if isinstance(one, Run | Benchmark) else one))
+        raise SettingError(ONE_BENCHMARK.format(one.path if isinstance(one, Run | Benchmark) else one))
     if benchmarks:
         return [one if isinstance(one, Benchmark) else Benchmark.open(Path(str(one))) for one in benchmarks]
     return [subject if isinstance(subject, Run) else read_run(Path(str(subject))) for subject in subjects]

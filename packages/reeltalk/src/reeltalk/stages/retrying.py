@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, ReeltalkError, SettingError
 from reeltalk.evaluation.settings import CHANGEABLE, Preset
-from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.progress import Progress, Tell, ignore_progress, ignore_sentences
 from reeltalk.schema.runs import CONTROLS
 from reeltalk.schema.settings import overlay
 from reeltalk.stages.evaluating import evaluate
@@ -28,8 +28,8 @@ def retry(
     benchmark: Path | str | None = None,
     presets: Mapping[str, Preset] = NO_PRESETS,
     trust: Trust = False,
-    progress: Progress = unseen,
-    tell: Tell = silent,
+    progress: Progress = ignore_progress,
+    tell: Tell = ignore_sentences,
     **changed: Any,
 ) -> RunReport:
     """Repeat the failed requests of a run of `evaluate` or `judge`, or continue an unfinished run.
@@ -120,7 +120,7 @@ def _settings_of(command: EvaluationCommand | JudgementCommand, run: Path, folde
     with contextlib.suppress(ReeltalkError, OSError, AttributeError):
         request: Any = read_json(run / REQUEST)
         for name in ("benchmark", "train"):
-            # Whoever knows the hash of a content knows the content.
+            # Nobody knows the hash of a content without knowing the content.
             if found.get(name) and read_manifest(folder / found[name]).content_hash == request.get(name):
                 del found[name]
     return found

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import Field, RootModel
 
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.standings_text import next_command, run_standings, standing_lines
@@ -44,10 +44,11 @@ from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.runs import REPLIES, RunInfo, SummaryRow
 from reeltalk.schema.server_address import without_user
+from reeltalk.schema.settings import Settings
 from reeltalk.stages.failures import Failures, asking_helps, failures_in, failures_of
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.consent import Named, mark_made, named_in_settings
+from reeltalk.store.consent import NamedPath, mark_made, named_in_settings
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.runs import (
@@ -60,7 +61,7 @@ from reeltalk.store.runs import (
     holds_plays,
     is_unfinished,
 )
-from reeltalk.store.tables import PLAYED
+from reeltalk.store.tables import PLAYED_TABLES
 
 Asked = tuple[str, Turn | AnsweredTurn]
 """The video that a turn is about, and the turn."""
@@ -102,7 +103,7 @@ def open_judging(
     model = None
     if options.judge is not None and any(judge.needs_model for judge in judges):
         if benchmark is not None:
-            benchmark.check_rows(PLAYED)
+            benchmark.check_rows(PLAYED_TABLES)
         asking = ModelConfig.for_judging(options, limits, judges, published=settings.published, tell=tell)
         model = create_model(options.judge, asking, store, budget)
     with contextlib.ExitStack() as stack:
@@ -255,7 +256,7 @@ class Usage:
     """Requests, tokens and memory that a run needed."""
 
     spent: Spent
-    kept: int = 0
+    reused: int = 0
     """Questions answered from replies that were kept."""
     peak_memory: Mapping[str, int] | None = None
     """Peak memory in bytes, if the model that answers runs on this machine."""
@@ -405,9 +406,9 @@ def finish(
         floor=tables.floor,
     )
     spent = usage.spent
-    asked = f"asked: {spent}, {usage.kept:,} replies were kept from before"
+    asked = f"asked: {spent}, {usage.reused:,} replies were kept from before"
     done = _report(Run(folder.path, info, summary, curves), evaluation.counts, failures.with_empty_answers(summary))
-    if spent.calls or spent.unreached or usage.kept:
+    if spent.calls or spent.unreached or usage.reused:
         done = dataclasses.replace(done, text=(*done.text, asked))
     return dataclasses.replace(done, at_a_time=usage.at_a_time)
 
@@ -592,10 +593,8 @@ class EvaluationCommand(RunConfig):
         return RunConfig(**settings | {"preset": preset} | changed)
 
 
-class JudgementCommand(BaseModel):
+class JudgementCommand(Settings):
     """The command of `reeltalk judge`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     verb: Literal["judge"] = "judge"
     folder: str
@@ -626,7 +625,7 @@ def current_folder_from(out: Path) -> str:
 
 
 def command_to_keep(
-    command: EvaluationCommand | JudgementCommand, run: Path, named: Iterable[Named] = ()
+    command: EvaluationCommand | JudgementCommand, run: Path, named: Iterable[NamedPath] = ()
 ) -> dict[str, Any]:
     """Convert a command to JSON, without users and passwords of addresses, and mark its run with what it named."""
     mark_made(run, [*named_in_settings(command.model_dump(), base=Path.cwd(), folder=run), *named])

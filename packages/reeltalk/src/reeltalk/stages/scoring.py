@@ -11,7 +11,7 @@ from reeltalk.evaluation.score import ScoredAnswers, score_sets
 from reeltalk.evaluation.settings import ScoreSettings
 from reeltalk.formats import load_format
 from reeltalk.metrics.meteor import MeteorProcess
-from reeltalk.progress import Tell, silent
+from reeltalk.progress import Tell, ignore_sentences
 from reeltalk.stages.run import RunReport, missing_metric_lines, open_embedder
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_source
@@ -27,7 +27,7 @@ def score(
     model: str | None = None,
     meteor_jar: Path | None = None,
     overwrite: bool = False,
-    tell: Tell = silent,
+    tell: Tell = ignore_sentences,
 ) -> RunReport:
     """Score models' answers with text metrics, with intervals clustered by source video.
 
@@ -85,12 +85,13 @@ def score(
         curves=scored.curves,
         overwrite=overwrite,
     )
-    # Answers that a published file lacks are told, and are no failure of ours.
+    # Answers that a published file lacks are counted, and are no failure of ours.
+    unscored = not any(row.n for row in scored.summary)
     return RunReport(
         Run(out, scored.info, scored.summary, scored.curves),
-        complete=True,
+        complete=not unscored,
         text=tuple(_lines(scored)),
-        warnings=tuple(warnings),
+        warnings=(*warnings, *(["no metric could be scored; the lines above say why"] if unscored else [])),
     )
 
 

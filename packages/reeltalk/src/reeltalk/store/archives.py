@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from reeltalk.errors import InputError
-from reeltalk.schema.texts import path_problem, twins
+from reeltalk.schema.texts import equal_names, path_problem
 from reeltalk.store.documents import decode_text
 from reeltalk.store.foreign import open_file
 
@@ -50,7 +50,7 @@ def is_zip(path: Path) -> bool:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
 
 
-def read_zip(path: Path, *, wanted: Callable[[str], bool] = lambda name: True) -> list[tuple[str, str]]:
+def read_zip(path: Path, *, is_read: Callable[[str], bool] = lambda name: True) -> list[tuple[str, str]]:
     """Name and text of the members of a zip archive, in its order, without folders and hidden members.
 
     Raises:
@@ -63,7 +63,7 @@ def read_zip(path: Path, *, wanted: Callable[[str], bool] = lambda name: True) -
             size_bytes = _refuse_size(path, stream)
             with zipfile.ZipFile(stream) as archive:
                 members = _checked(path, archive.infolist(), size_bytes)
-                chosen = [info for info in members if not _is_hidden(info.filename) and wanted(info.filename)]
+                chosen = [info for info in members if not _is_hidden(info.filename) and is_read(info.filename)]
                 if nested := next((info.filename for info in chosen if is_archive_name(info.filename)), None):
                     raise InputError("an archive in an archive is not read", file=path, value=nested, hint=_UNPACK)
                 return [(info.filename, _text(path, archive, info)) for info in chosen]
@@ -111,7 +111,7 @@ def _checked(path: Path, members: list[zipfile.ZipInfo], size_bytes: int) -> lis
     if len(set(names)) < len(names):
         doubled = next(name for index, name in enumerate(names) if name in names[:index])
         raise InputError("a member appears twice", file=path, value=doubled, hint=_AGAIN)
-    for group in twins(names):
+    for group in equal_names(names):
         problem = f"two members differ only in case or in invisible characters: {group[0]!r} and {group[1]!r}"
         raise InputError(problem, file=path, hint="rename one of them")
     end = 0

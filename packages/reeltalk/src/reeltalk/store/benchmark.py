@@ -229,9 +229,8 @@ class Benchmark(HasOverview):
         """The rows of a table as a sequence that stays in its files; empty if the benchmark has no such table.
 
         Args:
-            table: The table.
-            among: Do not read the parts of a large table without rows of these videos. Rows of other videos stand
-                in the same parts, so they may come, too.
+            among: Do not read the parts of a large table without rows of these videos. Rows of other
+                videos in the other parts are included.
 
         Raises:
             BenchmarkError: The table is missing or was edited by hand.
@@ -255,12 +254,7 @@ class Benchmark(HasOverview):
             return SpooledRows(record, self.path / WORK, rows)
 
     def _open(self, name: str, opened: Callable[[list[Path]], T], among: Collection[str] | None = None) -> T:
-        """Open the files of an entry with a function, and make sure that these are the files that were checked.
-
-        Raises:
-            BenchmarkError: As `file`.
-            ReplacedError: Another process replaced the file each time meanwhile.
-        """
+        """Open the files of an entry with a function, and make sure that these are the files that were checked."""
         for _ in range(OPENINGS):
             before = {stored: mark_of(self.path / stored) for stored in _stored(self.manifest, name, among)}
             files = self.stored_files(name, among)
@@ -512,7 +506,6 @@ class BenchmarkWriter:
         """Replace a table, and return its number of rows.
 
         Args:
-            table: The table.
             rows: All of its rows.
             work_of: The old entry of the table, to keep its stage as origin although rows are added.
         """
@@ -560,7 +553,6 @@ class BenchmarkWriter:
 
         Args:
             name: Path in the benchmark, one folder deep at most.
-            content: Its bytes.
         """
         if (problem := file_name_problem(name)) is not None:
             raise BenchmarkError(f"a file cannot be named {shorten(name)} in a benchmark: {problem}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.extension import GIVEN, PREFIX
+from reeltalk.extension import OBJECT_PREFIX, PYTHON_PREFIX
 from reeltalk.plugins import added
 from reeltalk.schema.server_address import without_user
 from reeltalk.store.atomic import write_bytes
@@ -34,7 +34,7 @@ Trust = bool | Callable[[str], bool]
 """Whether the user agrees; or a function that shows the user what a folder names, and asks."""
 
 
-class Named(NamedTuple):
+class NamedPath(NamedTuple):
     """Something outside a folder that the folder names."""
 
     does: Literal["contact", "run", "read", "write"]
@@ -51,7 +51,7 @@ class Named(NamedTuple):
 
 def named_in_settings(
     values: Mapping[str, Any], *, base: Path, folder: Path, given: Iterable[str] = (), inputs: Iterable[str] = ()
-) -> list[Named]:
+) -> list[NamedPath]:
     """What the settings of a run or of a project's section name outside their folder, but for what was `given` now.
 
     Paths are seen from `base`. Groups of settings may be mappings. The texts of `inputs` are paths.
@@ -68,12 +68,12 @@ def named_in_settings(
             for text in _texts(part):
                 text = text.removeprefix("summary:").removeprefix("poll:")
                 kind, _, rest = text.partition(":")
-                if text.startswith(PREFIX):
+                if text.startswith(PYTHON_PREFIX):
                     found += _code(text, base)
                 elif "://" in text:
-                    found.append(Named("contact", without_user(text)))
+                    found.append(NamedPath("contact", without_user(text)))
                 elif kind == "inspect" and rest:
-                    found.append(Named("contact", f"the provider of {text}, with your key of it"))
+                    found.append(NamedPath("contact", f"the provider of {text}, with your key of it"))
                 elif key in inputs or text.endswith(".md"):
                     found += named_path(Path(text), base=base, folder=folder, does=does)
                 elif rest and (os.sep in rest or (base / rest).exists()):
@@ -81,14 +81,14 @@ def named_in_settings(
     return list(dict.fromkeys(found))
 
 
-def named_path(path: Path, *, base: Path, folder: Path, does: Literal["read", "write"] = "read") -> list[Named]:
+def named_path(path: Path, *, base: Path, folder: Path, does: Literal["read", "write"] = "read") -> list[NamedPath]:
     """A path that is named, as seen from `base`, unless it lies in the folder."""
     whole = (base / path).resolve()
-    return [] if whole.is_relative_to(folder.resolve()) else [Named(does, str(whole))]
+    return [] if whole.is_relative_to(folder.resolve()) else [NamedPath(does, str(whole))]
 
 
 def check_consent(
-    folder: Path, named: Iterable[Named], trust: Trust = False, *, hint: str = "give trust=True if you agree"
+    folder: Path, named: Iterable[NamedPath], trust: Trust = False, *, hint: str = "give trust=True if you agree"
 ) -> None:
     """Refuse what the folder of a run, a benchmark or a project names, unless the user gave it, agreed, or agrees now.
 
@@ -103,24 +103,24 @@ def check_consent(
     trusted = map(Path, filter(None, os.environ.get(TRUSTED, "").split(os.pathsep)))
     if not any(folder.is_relative_to(path.resolve()) for path in trusted) and trust is not True:
         if trust is False or not trust(told):
-            raise refused(told, hint)
+            raise consent_error(told, hint)
     _write(folder, [*_read(folder)["named"], *(one.mark(True) for one in new)], agreed=True)
 
 
-def refused(told: str, hint: str) -> SettingError:
-    """The error of a user who did not agree to what `told` lists in lines."""
-    head, *lines = (" ".join(line.split()) for line in told.splitlines())
+def consent_error(listed: str, hint: str) -> SettingError:
+    """The error of a user who did not agree to what `listed` lists in lines."""
+    head, *lines = (" ".join(line.split()) for line in listed.splitlines())
     return SettingError(f"{head} {'; '.join(lines)}. Nothing was done; {hint}")
 
 
-def not_agreed(folder: Path, named: Iterable[Named]) -> list[Named]:
+def not_agreed(folder: Path, named: Iterable[NamedPath]) -> list[NamedPath]:
     """What a folder names that its mark does not."""
     marks = _read(folder.resolve())
     known = {*marks["named"]}
     return [one for one in named if not marks.get("all") and not known & {one.mark(False), one.mark(True)}]
 
 
-def mark_made(folder: Path, named: Iterable[Named] | None = None) -> None:
+def mark_made(folder: Path, named: Iterable[NamedPath] | None = None) -> None:
     """Mark a folder as made by this user, here, with what the command line named; None is all that it may ever name."""
     folder = folder.resolve()
     if named is None:
@@ -139,7 +139,7 @@ def mark_copied(folder: Path, copy: Path) -> None:
         _write(copy.resolve(), marks["named"], agreed=marks["agreed"])
 
 
-def _servers(flat: Mapping[str, Any], given: frozenset[str]) -> Iterator[Named]:
+def _servers(flat: Mapping[str, Any], given: frozenset[str]) -> Iterator[NamedPath]:
     names = {"": ["model", "writer", "attacker", "probe"], "judge_": ["judge"]}
     if "model" not in flat and not {*names[""], "base_url", "api_key_env"}.isdisjoint(flat):
         # The judges of what is written are asked at the writer's address.
@@ -150,7 +150,7 @@ def _servers(flat: Mapping[str, Any], given: frozenset[str]) -> Iterator[Named]:
         is_given = f"{own}base_url" in given and (key == DEFAULT_KEY or f"{own}api_key_env" in given)
         if (address or specs) and not is_given:
             about = f" ({', '.join(specs)})" if specs else ""
-            yield Named("contact", f"{without_user(address or DEFAULT_SERVER)}{about}, with the key in {key}")
+            yield NamedPath("contact", f"{without_user(address or DEFAULT_SERVER)}{about}, with the key in {key}")
 
 
 def _is_served(spec: str) -> bool:
@@ -158,14 +158,14 @@ def _is_served(spec: str) -> bool:
     return kind not in {*NO_SERVER, *added("reeltalk.models"), *added("reeltalk.writers")}
 
 
-def _code(spec: str, base: Path) -> Iterator[Named]:
-    where = spec.removeprefix(PREFIX).rpartition(":")[0]
+def _code(spec: str, base: Path) -> Iterator[NamedPath]:
+    where = spec.removeprefix(PYTHON_PREFIX).rpartition(":")[0]
     file = base / where if where.endswith(".py") else _module_file(where)
     if file is not None and file.is_file():
         sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
-        yield Named("run", f"{spec}, which is {file.resolve()}", str(file.stat().st_uid), sha256)
-    elif not spec.startswith(f"{PREFIX}{GIVEN}"):  # that is an object of this very process
-        yield Named("run", spec)
+        yield NamedPath("run", f"{spec}, which is {file.resolve()}", str(file.stat().st_uid), sha256)
+    elif not spec.startswith(f"{PYTHON_PREFIX}{OBJECT_PREFIX}"):  # that is an object of this very process
+        yield NamedPath("run", spec)
 
 
 def _module_file(name: str) -> Path | None:

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 LARGEST_TEXT_BYTES: Final = 1 << 30
 """Largest text or JSON file, since it is read into memory."""
-REMOVE: Final = "remove it from the file, and run the command again"
+REMOVE_HINT: Final = "remove it from the file, and run the command again"
 NO_LIST: Final = "not a list of objects"
 DEEPEST: Final = 64
 """Deepest nesting; beyond it, parsers and serialisers fail without naming a place."""
@@ -104,7 +104,7 @@ def check_text(text: str, *, file: Path | str, line: int = 1) -> None:
             f"holds the control character {code_point(found)}",
             line + text.count("\n", 0, text.index(found)),
         )
-        raise InputError(problem, file=file, line=line, hint="convert it to UTF-8" if found == "\0" else REMOVE)
+        raise InputError(problem, file=file, line=line, hint="convert it to UTF-8" if found == "\0" else REMOVE_HINT)
 
 
 def read_json(path: Path) -> Json:
@@ -192,7 +192,6 @@ def parse_json(text: str, *, file: Path | str, line: int | None = None, own: boo
     """The value of a JSON text in `file`, at `line` if it is a part of the file.
 
     Args:
-        text: The text.
         file: The file, for errors.
         line: The line of the text in it.
         own: True for a file that we wrote. It may hold a model's own words, so characters that turn the direction of
@@ -277,7 +276,6 @@ def refuse_characters(text: str, place: str, *, file: Path | str, line: int | No
     """Check that a text holds only characters that a text of a benchmark may hold.
 
     Args:
-        text: The text.
         place: Its place in the file.
         file: The file, for errors.
         line: Its line in the file.
@@ -288,7 +286,7 @@ def refuse_characters(text: str, place: str, *, file: Path | str, line: int | No
             of writing or turns it without an end, or a lone surrogate.
     """
     if found := control_refusal(text) if own else refusal(text):
-        raise InputError(found, file=file, line=line, place=place, hint=REMOVE)
+        raise InputError(found, file=file, line=line, place=place, hint=REMOVE_HINT)
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -39,7 +39,7 @@ class StoppedError(Exception):
 class Traffic:
     """Counts transferred bytes of several threads."""
 
-    told: Callable[[int], None] = lambda size_bytes: None
+    on_bytes: Callable[[int], None] = lambda size_bytes: None
     """Receives the number of bytes as they arrive."""
     stop: threading.Event = field(default_factory=threading.Event)
     """Set when all threads must end."""
@@ -54,7 +54,7 @@ class Traffic:
         if self.stop.is_set():
             raise StoppedError
         with self._lock:
-            self.told(size_bytes)
+            self.on_bytes(size_bytes)
 
 
 def download_file(

@@ -22,7 +22,7 @@ from reeltalk.store.documents import input_error
 
 EVENT_LOG: Final = "events.jsonl"
 """The name of the log in the folder of a run of `reeltalk proactive`."""
-LAST: Final = frozenset({"ended", "failed"})
+LAST_EVENTS: Final = frozenset({"ended", "failed"})
 """Kinds of the last event of a session."""
 SLACK_S: Final = 0.05
 """A container's duration and its last presentation time differ by up to a frame."""
@@ -123,7 +123,7 @@ def _take(
             raise refuse(f"the task is about video {tasks[event.session].video_id!r}", event.video_id)
     elif event.video_id != session.video_id:
         raise refuse(f"the session began with video {session.video_id!r}", event.video_id)
-    elif session.last in LAST:
+    elif session.last in LAST_EVENTS:
         raise refuse(
             f"session {event.session!r} of {event.model!r} had {session.last} already, and this comes after it",
             event.kind,
@@ -166,7 +166,7 @@ class EventLog:
         with storage_errors(self.path):
             self._stream.write(event.to_json().encode() + b"\n")
             self._stream.flush()
-            if event.kind in LAST:
+            if event.kind in LAST_EVENTS:
                 os.fsync(self._stream.fileno())
 
     def __enter__(self) -> Self:

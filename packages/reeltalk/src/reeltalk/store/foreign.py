@@ -26,7 +26,7 @@ LEAST_WRITTEN: Final = 0.01
 """Least written share of such a file. A file with holes is cheap to write and takes hours to read."""
 MOST_EXTENTS: Final = 100_000
 
-SELECTION: Final = "reeltalk-selection.json"
+SELECTION_FILE: Final = "reeltalk-selection.json"
 """File of an export that says which turns were left out. It is ours, so no layout reads it."""
 UNREADABLE: Final = "cannot be read"
 VIDEO_SUFFIXES: Final = frozenset(
@@ -93,7 +93,7 @@ def _refuse_holes(path: Path, descriptor: int, size_bytes: int) -> None:
         raise OSError(errno.EINVAL, problem, str(path))
 
 
-NOWHERE: Final = "a link to nothing"
+DANGLING_LINK: Final = "a link to nothing"
 """Why a link is refused whose target is missing, as in a data set of git-annex whose files were not brought yet."""
 
 
@@ -101,7 +101,6 @@ def visible_files(folder: Path, faults: list[InputError] | None = None) -> list[
     """All files in and below a folder, in order, without hidden ones (`.cache`, `.DS_Store`).
 
     Args:
-        folder: The folder.
         faults: Receives what is wrong with files and folders that are refused. By default the first is raised.
 
     Raises:
@@ -109,7 +108,7 @@ def visible_files(folder: Path, faults: list[InputError] | None = None) -> list[
     """
     found = []
     for path, problem in walk(folder):
-        if problem == NOWHERE or path.name == SELECTION:
+        if problem == DANGLING_LINK or path.name == SELECTION_FILE:
             continue
         if problem is None:
             found.append(path)
@@ -168,7 +167,7 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
             else:
                 is_file, problem = _look(path, roots)
                 if not is_file and problem is None and not path.exists():
-                    problem = NOWHERE
+                    problem = DANGLING_LINK
                 if is_file or problem:
                     yield path, problem
 

@@ -37,7 +37,7 @@ class IdenticalUnits:
         return f"{self.same:,} of {self.of:,} {self.kind} have the questions and answers of another one, word for word"
 
 
-class SaidTexts:
+class TextIndex:
     """Chains and dialogues by a hash of what they say. Those about videos that look alike may say the same."""
 
     def __init__(self) -> None:

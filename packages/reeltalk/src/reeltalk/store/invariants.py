@@ -12,16 +12,16 @@ from sqlite3 import Connection
 from typing import Any, Final, Literal
 
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.gates import GONE
+from reeltalk.schema.gates import GONE_OUTCOMES
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import unknown_labels
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Json, Record
 from reeltalk.schema.stream import Moment, ProactiveTask
-from reeltalk.schema.texts import MAY_BE_REFUSED, control_refusal, text_problem, texts_of, twins
+from reeltalk.schema.texts import MAY_BE_REFUSED, control_refusal, equal_names, text_problem, texts_of
 from reeltalk.schema.turn_sense import KEPT_BECAUSE, TOLERANCE_S, Film, unit_findings
 from reeltalk.store.content import ReadsTables
-from reeltalk.store.identical import SaidTexts, film_key
+from reeltalk.store.identical import TextIndex, film_key
 from reeltalk.store.rows import database_errors, temporary_database
 from reeltalk.store.tables import CLIPS, GATES, TABLES, VIDEOS, Table
 
@@ -46,7 +46,7 @@ class Finding:
 
 def check_content(content: ReadsTables) -> Iterator[Finding]:
     """Check the invariants among records, on disk or in memory. Tables are read row by row, once."""
-    said, alike, own = SaidTexts(), dict[str, str](), list[Finding]()
+    said, alike, own = TextIndex(), dict[str, str](), list[Finding]()
     films, clips = dict[str, Film](), dict[str, Interval]()
     schema = "".join(f'CREATE TABLE "{name}" (place INTEGER PRIMARY KEY, id, video_id, body);' for name in TABLES)
     with closing(temporary_database(schema)) as database, database_errors():
@@ -74,16 +74,16 @@ def check_content(content: ReadsTables) -> Iterator[Finding]:
         yield from _graph_findings(content)
         for name, table in TABLES.items():
             if table.key is not None:
-                yield from _found(database, "error", TWICE.format(table=name))
+                yield from _found(database, "error", TWICE_QUERY.format(table=name))
         for found in said.identical(alike):
             ids = ", ".join(found.examples[:3]) + (", …" if len(found.examples) > 3 else "")
             problem = f"{found}, as {ids}; a writer that looks at the clips does not write so"
             yield Finding("warning", found.kind, problem)
-        database.executescript(VIEWS)
+        database.executescript(VIEWS_QUERY)
         yield from _splits(database)
-        for name in OF_A_VIDEO:
-            yield from _found(database, "error", NO_VIDEO.format(table=name))
-        for query in BROKEN:
+        for name in VIDEO_TABLES:
+            yield from _found(database, "error", NO_VIDEO_QUERY.format(table=name))
+        for query in BROKEN_QUERIES:
             yield from _found(database, "error", query)
 
 
@@ -92,7 +92,7 @@ def _found(database: Connection, severity: Literal["error", "warning"], query: s
         yield Finding(severity, where, problem)
 
 
-OF_A_VIDEO: Final = (
+VIDEO_TABLES: Final = (
     "clips", "speech", "chains", "dialogues", "proactive", "scenes", "paths", "entities", "events", "facts",
     "known_boxes", "sightings", "identity_changes",
 )  # fmt: skip
@@ -101,16 +101,16 @@ RELATED: Final = frozenset(
 )
 """Tables of which the queries read more than identifiers."""
 
-TWICE: Final = """
+TWICE_QUERY: Final = """
 SELECT '{table}:' || id, format('stands %d times; identifiers are unique in a table', count(*))
 FROM "{table}" GROUP BY id HAVING count(*) > 1 ORDER BY min(place)"""
 
-NO_VIDEO: Final = """
+NO_VIDEO_QUERY: Final = """
 SELECT '{table}:' || coalesce(own.id, own.place),
     format('belongs to video ''%s'', which the benchmark does not have', own.video_id)
 FROM "{table}" AS own LEFT JOIN video ON video.id = own.video_id WHERE video.id IS NULL ORDER BY own.place"""
 
-VIEWS: Final = """
+VIEWS_QUERY: Final = """
 CREATE TABLE video (id PRIMARY KEY, place, duration_s, split, sha256, lookalikes) WITHOUT ROWID;
 INSERT OR REPLACE INTO video SELECT id, place, body ->> '$.duration_s', body ->> '$.split', body ->> '$.sha256',
     body ->> '$.lookalikes' FROM videos ORDER BY place;
@@ -164,9 +164,9 @@ _RESOLVED: Final = (
     "LEFT JOIN unit ON unit.kind = {0} ->> '$.unit' AND unit.id = {0} ->> '$.unit_id' "
     "AND {0} ->> '$.turn_index' < unit.turns"
 )
-_GONE: Final = ", ".join(f"'{outcome.value}'" for outcome in sorted(GONE))
+_GONE: Final = ", ".join(f"'{outcome.value}'" for outcome in sorted(GONE_OUTCOMES))
 
-BROKEN: Final = (
+BROKEN_QUERIES: Final = (
     f"""
 SELECT "where", format('ends at %g s but video ''%s'' lasts %g s', end_s, video.id, duration_s)
 FROM timed JOIN video ON video.id = video_id WHERE end_s > duration_s + {TOLERANCE_S}""",
@@ -280,7 +280,7 @@ def _graph_findings(content: ReadsTables) -> Iterator[Finding]:
         yield from _characters(f"graphs/{name}", quads)
         graphs.append(name)
     for table, names in (("videos", videos), ("clips", clips), ("graphs", graphs)):
-        for one, *others in twins(names):
+        for one, *others in equal_names(names):
             told = ", ".join(repr(other) for other in others)
             yield Finding("error", f"{table}:{one}", f"differs only in case or in invisible characters from {told}")
 

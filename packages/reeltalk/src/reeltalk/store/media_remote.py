@@ -14,11 +14,11 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.errors import BenchmarkError, InputError, ReeltalkError, RemoteError, SettingError
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, ignore_progress
 from reeltalk.schema.outcomes import Check
 from reeltalk.store.atomic import PARTIAL_PREFIX, write_bytes
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.consent import Named, Trust, check_consent, mark_made
+from reeltalk.store.consent import NamedPath, Trust, check_consent, mark_made
 from reeltalk.store.documents import parse, read_document, write_json
 from reeltalk.store.download import AT_ONCE, Traffic, download_file, run_in_threads
 from reeltalk.store.manifest import REMOTE, hash_file
@@ -38,7 +38,7 @@ class Recorded(BaseModel):
 
 
 @dataclass(frozen=True)
-class Moved:
+class TransferredFiles:
     """The files that were transferred, or would be with `dry_run`."""
 
     address: str
@@ -84,8 +84,8 @@ def _place(benchmark: Path, address: str | None, trust: Trust) -> str | None:
     return address
 
 
-def _named(address: str) -> Named:
-    return Named("contact", f"{redact(address)} for media, with your credentials of such a store")
+def _named(address: str) -> NamedPath:
+    return NamedPath("contact", f"{redact(address)} for media, with your credentials of such a store")
 
 
 def named_media(benchmark: Benchmark) -> dict[str, str]:
@@ -104,8 +104,8 @@ def pull(
     dry_run: bool = False,
     at_once: int = AT_ONCE,
     trust: Trust = False,
-    progress: Progress = unseen,
-) -> Moved:
+    progress: Progress = ignore_progress,
+) -> TransferredFiles:
     """Download the missing media of the tables; each file is checked by its hash.
 
     Args:
@@ -130,7 +130,7 @@ def pull(
     missing = [sha256 for sha256 in named_media(benchmark) if sha256 not in known]
     found, absent = _looked(remote, missing, at_once, progress)
     size_bytes = sum(file.size_bytes or 0 for file in found)
-    moved = Moved(redact(where), len(found), size_bytes, len(known), tuple(absent))
+    moved = TransferredFiles(redact(where), len(found), size_bytes, len(known), tuple(absent))
     if not dry_run:
         counter = _Counter("bringing media", len(found), size_bytes, progress)
         traffic = Traffic(counter.told)
@@ -149,15 +149,14 @@ def push(
     verify: bool = False,
     at_once: int = AT_ONCE,
     trust: Trust = False,
-    progress: Progress = unseen,
-) -> Moved:
+    progress: Progress = ignore_progress,
+) -> TransferredFiles:
     """Upload the media that are not yet at the address, and record the address.
 
     A file whose content does not have the hash in its name is not uploaded. A file of the right size at the address
     counts as uploaded; `verify` reads it back.
 
     Args:
-        benchmark: The benchmark.
         address: Address of the media; by default the recorded one.
         dry_run: Only list what would be uploaded.
         verify: Read every file back, also those that were there before, and compare hashes.
@@ -181,7 +180,7 @@ def push(
     right = {file.name for file in there if file.size_bytes == sizes[file.name]}
     waiting = [sha256 for sha256 in names if sha256 not in right]
     size_bytes = sum(sizes[sha256] for sha256 in waiting)
-    moved = Moved(redact(where), len(waiting), size_bytes, len(right))
+    moved = TransferredFiles(redact(where), len(waiting), size_bytes, len(right))
     if dry_run:
         return moved
     counter = _Counter("writing media", len(waiting), size_bytes, progress)
@@ -298,15 +297,14 @@ def _read_back(remote: Remote, traffic: Traffic, file: RemoteFile) -> None:
         )
 
 
-NAMED: Final = 3
+MOST_NAMED: Final = 3
 """Most files that a line names; it counts the others."""
 
 
-def check_media(benchmark: Benchmark, *, quick: bool = False, progress: Progress = unseen) -> Iterator[Check]:
+def check_media(benchmark: Benchmark, *, quick: bool = False, progress: Progress = ignore_progress) -> Iterator[Check]:
     """Check that every media file of the tables exists, and that every existing file is whole.
 
     Args:
-        benchmark: The benchmark.
         quick: Only check that files exist and are not empty; otherwise each is read once and hashed.
         progress: Receives the progress of hashing.
     """
@@ -372,5 +370,5 @@ def _left_over(benchmark: Benchmark, orphans: Sequence[str], sizes: dict[str, in
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more

@@ -4,7 +4,6 @@ This is the only module that imports fsspec. Its drivers find credentials in the
 in the environment or in files. An address with credentials is refused, since addresses are recorded.
 """
 
-import asyncio
 import contextlib
 import re
 import secrets
@@ -99,15 +98,12 @@ def check_remote_address(address: str) -> str:
 
 def give_up() -> None:
     """Cancel the running requests of all threads, so that none waits for a silent server."""
+    from asyncio import all_tasks
+
     from fsspec.asyn import loop
 
     if loop[0] is not None and loop[0].is_running():
-        loop[0].call_soon_threadsafe(_cancel_all)
-
-
-def _cancel_all() -> None:
-    for task in asyncio.all_tasks():
-        task.cancel()
+        loop[0].call_soon_threadsafe(lambda: [task.cancel() for task in all_tasks()])
 
 
 class Remote:

@@ -35,9 +35,9 @@ RowKey = Callable[[dict[str, Any]], "str | Iterable[str] | None"]
 """Takes a row as a JSON object, and gives its key, several keys, or None for a row that is left out."""
 BLOCK_BYTES: Final = 1 << 18
 """Bytes that are read at a time when all rows are."""
-NEIGHBOURS: Final = 64
+ROWS_AT_ONCE: Final = 64
 """Rows beside each other that are read at once."""
-KEPT_ROWS: Final = 64
+CACHED_ROWS: Final = 64
 """Rows that are kept after they were found by name, since the next question is often about the same one."""
 
 DATABASE_SETTINGS: Final = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
@@ -99,7 +99,7 @@ class _Lines:
         place = 0
         while place < len(numbers):
             last = place
-            while last + 1 < min(len(numbers), place + NEIGHBOURS) and numbers[last + 1] == numbers[last] + 1:
+            while last + 1 < min(len(numbers), place + ROWS_AT_ONCE) and numbers[last + 1] == numbers[last] + 1:
                 last += 1
             begin = self.ends[numbers[place] - 1] if numbers[place] else 0
             block, start = self._between(begin, self.ends[numbers[last]]), begin
@@ -178,13 +178,13 @@ class Rows(Sequence[R]):
         """Some of these rows."""
         return self._some(places if self._chosen is None else array("Q", map(self._chosen.__getitem__, places)))
 
-    def where(self, wanted: Callable[[dict[str, Any]], bool]) -> "Rows[R]":
+    def where(self, predicate: Callable[[dict[str, Any]], bool]) -> "Rows[R]":
         """The rows whose JSON object fulfils a condition, in their order.
 
         Args:
-            wanted: Takes a row as `raw` gives it.
+            predicate: Takes a row as `raw` gives it.
         """
-        return self.at(array("Q", (place for place, row in enumerate(self.raw()) if wanted(row))))
+        return self.at(array("Q", (place for place, row in enumerate(self.raw()) if predicate(row))))
 
     def grouped(self, key: RowKey = itemgetter("video_id")) -> "GroupedRows[R]":
         """The rows by a key, by default their video, in the order of first rows. Rows whose key is None are left out.
@@ -235,7 +235,7 @@ class Rows(Sequence[R]):
 
 
 def open_rows(path: Path, record: type[R]) -> Rows[R]:
-    """The rows of a JSON Lines file, which come from it even if another file takes its place.
+    """The rows of a JSON Lines file. They stay those of this file, even if another one replaces it.
 
     Raises:
         BenchmarkError: The file is absent.
@@ -447,7 +447,7 @@ def groups_of(rows: Sequence[R], *fields: str) -> Sequence[Sequence[R]]:
     if isinstance(rows, Rows):
         defaults = {name: _default(rows.record, name) for name in fields}
         found = rows.grouped(lambda row: json.dumps([row.get(name, value) for name, value in defaults.items()]))
-        return Mapped(list(found), found.__getitem__)
+        return MappedRows(list(found), found.__getitem__)
     groups: dict[tuple[object, ...], list[R]] = {}
     for row in rows:
         groups.setdefault(tuple(getattr(row, name) for name in fields), []).append(row)
@@ -470,7 +470,7 @@ class NamedRows(Mapping[Any, R]):
 
     def __init__(self, rows: Sequence[R], field: str = "id") -> None:
         self._groups = rows_by(rows, field)
-        self._row = lru_cache(KEPT_ROWS)(lambda name: self._groups[name][-1])
+        self._row = lru_cache(CACHED_ROWS)(lambda name: self._groups[name][-1])
 
     def __getitem__(self, name: str) -> R:
         return self._row(name)
@@ -482,7 +482,7 @@ class NamedRows(Mapping[Any, R]):
         return len(self._groups)
 
 
-class Mapped(Sequence[T], Generic[S, T]):
+class MappedRows(Sequence[T], Generic[S, T]):
     """What a function gives for each item of a sequence. It is called when you ask for the item."""
 
     def __init__(self, items: Sequence[S], make: Callable[[S], T]) -> None:
@@ -494,19 +494,21 @@ class Mapped(Sequence[T], Generic[S, T]):
     @overload
     def __getitem__(self, place: int) -> T: ...
     @overload
-    def __getitem__(self, place: slice) -> "Mapped[S, T]": ...
-    def __getitem__(self, place: int | slice) -> "T | Mapped[S, T]":
-        return Mapped(self._items[place], self._make) if isinstance(place, slice) else self._make(self._items[place])
+    def __getitem__(self, place: slice) -> "MappedRows[S, T]": ...
+    def __getitem__(self, place: int | slice) -> "T | MappedRows[S, T]":
+        return (
+            MappedRows(self._items[place], self._make) if isinstance(place, slice) else self._make(self._items[place])
+        )
 
     def __iter__(self) -> Iterator[T]:
         return map(self._make, self._items)
 
-    def at(self, places: Sequence[int]) -> "Mapped[S, T]":
+    def at(self, places: Sequence[int]) -> "MappedRows[S, T]":
         """Some of them."""
-        return Mapped([self._items[place] for place in places], self._make)
+        return MappedRows([self._items[place] for place in places], self._make)
 
 
-class FieldValues(Mapped[R, Any]):
+class FieldValues(MappedRows[R, Any]):
     """A field of rows, which are in a file or in memory."""
 
     def __init__(self, rows: Sequence[R], name: str) -> None:

@@ -28,7 +28,7 @@ FORMAT: Final = 4
 """Version of the columns; another version is made again."""
 BATCH: Final = 50_000
 """Answers that become columns at a time."""
-KEPT_FILES: Final = 60
+MOST_FILES: Final = 60
 """Parquet files in the cache; older ones are removed."""
 SCORE: Final = "score:"
 """Prefix of the column of a measure in `RunScores.answers`."""
@@ -36,7 +36,7 @@ MIB: Final = 1 << 20
 ANSWER_TYPE: Final = "answer_type"
 """Vocabulary of the types of answers of turns with a key."""
 
-PLAYED: Final[dict[str, Callable[[Any], float | None]]] = {
+PLAY_COLUMNS: Final[dict[str, Callable[[Any], float | None]]] = {
     "took_s": lambda played: played.took_s,
     "first_token_s": lambda played: played.first_token_s,
     "prompt_tokens": lambda played: played.prompt_tokens,
@@ -124,7 +124,7 @@ def _answers(answers: Iterable[tuple[AnsweredTurn, dict[str, float]]]) -> "pl.Da
         "model": name, "video_id": name, "unit": name, "unit_id": name, "turn_index": pl.Int32, "item_id": pl.String,
         "task": name, "form": name, "labels": pl.List(name), "state": name, "outcome": name, "reason": name,
         "question": pl.String, "epoch": pl.Int32,
-        "planted": pl.Boolean, "has_reference": pl.Boolean, "wording": pl.UInt64, **dict.fromkeys(PLAYED, some),
+        "planted": pl.Boolean, "has_reference": pl.Boolean, "wording": pl.UInt64, **dict.fromkeys(PLAY_COLUMNS, some),
     }  # fmt: skip
     labels = _Labels()
     rows = iter(answers)
@@ -153,7 +153,7 @@ def _mean_over_epochs(answers: "pl.DataFrame") -> "pl.DataFrame":
     import polars as pl
     from polars import selectors as cs
 
-    means = [column for column in answers.columns if column.startswith(SCORE) or column in PLAYED]
+    means = [column for column in answers.columns if column.startswith(SCORE) or column in PLAY_COLUMNS]
     turns = answers.with_columns(first=pl.col("row").min().over("model", "item_id"))
     return (
         turns.sort(pl.col("state") != AnswerState.ANSWERED, maintain_order=True)
@@ -172,7 +172,7 @@ def _row(answer: AnsweredTurn, labels: "_Labels") -> tuple[object, ...]:
         _form(answer), labels.number(answer), answer.state.value, answer.outcome, answer.reason, answer.question,
         answer.epoch,
         played is not None and played.corrupted, bool(answer.references), name_key(repr(words)),
-        *(None if played is None else of(played) for of in PLAYED.values()),
+        *(None if played is None else of(played) for of in PLAY_COLUMNS.values()),
     )  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def cached_scores(hashes: Mapping[str, str], read: Callable[[], RunScores]) -> R
 
     Args:
         hashes: SHA-256 of every file that they rest on, by its name; empty if it is unknown, and nothing is cached.
-        read: Reads them.
+        read: Reads the scores if they are not cached.
     """
     import polars as pl
 
@@ -250,7 +250,7 @@ def cached_scores(hashes: Mapping[str, str], read: Callable[[], RunScores]) -> R
             for place, frame in zip(places, (made.answers, made.judged, made.floor), strict=True):
                 with writing(place) as stream:
                     frame.write_parquet(stream)
-            for old in sorted(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime)[:-KEPT_FILES]:
+            for old in sorted(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime)[:-MOST_FILES]:
                 old.unlink(missing_ok=True)
         return made
     return read()
@@ -269,7 +269,6 @@ def score_rows(run: str, scores: RunScores, protocols: Iterable[str]) -> "pl.Dat
 
     Args:
         run: Name of the run.
-        scores: Its scores.
         protocols: Protocols that judged it; their rows say which turns they could not score.
     """
     import polars as pl
@@ -323,8 +322,8 @@ def _played_rows(answers: "pl.DataFrame") -> "pl.DataFrame":
     index = [*KEY, "seconds", "tokens"]
     return (
         answers.filter(pl.col("state") == AnswerState.ANSWERED)
-        .select(*index, *PLAYED)
-        .unpivot(list(PLAYED), index=index, variable_name="measure", value_name="value")
+        .select(*index, *PLAY_COLUMNS)
+        .unpivot(list(PLAY_COLUMNS), index=index, variable_name="measure", value_name="value")
         .drop_nulls("value")
         .with_columns(pl.col("measure").cast(pl.Categorical), state=pl.lit(ScoreState.SCORED, pl.Categorical))
     )

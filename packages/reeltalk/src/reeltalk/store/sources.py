@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from reeltalk.errors import BenchmarkError, ReeltalkError, RemoteError, SettingError
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, ignore_progress
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.download import AT_ONCE, Traffic, download_file, run_in_threads
 from reeltalk.store.remote import WEB, Remote, RemoteFile, check_remote_address, redact
@@ -56,7 +56,7 @@ def fetch_sources(
     beside: Callable[[str], Iterable[str]],
     most_bytes: int,
     at_once: int = AT_ONCE,
-    progress: Progress = unseen,
+    progress: Progress = ignore_progress,
 ) -> FetchedSources:
     """Fetch the files of a folder at an address, or one file with its companions.
 

@@ -85,7 +85,7 @@ TABLES: dict[str, Table[Any]] = {
     )
 }  # fmt: skip
 """All tables in the order in which stages fill them."""
-PLAYED: tuple[Table[Any], ...] = (VIDEOS, CLIPS, SCENES, SPEECH, CHAINS, LINKAGES, REWRITES, PATHS, DIALOGUES)
+PLAYED_TABLES: tuple[Table[Any], ...] = (VIDEOS, CLIPS, SCENES, SPEECH, CHAINS, LINKAGES, REWRITES, PATHS, DIALOGUES)
 """Those that are read when a benchmark is played or judged."""
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from reeltalk.schema.texts import code_point, printable
 
-BREAK: Final = "\u200b"
+ZWSP: Final = "\u200b"
 """Invisible; a line may end here."""
 _LATEX: Final = {
     "\\": r"\textbackslash{}",
@@ -33,7 +33,7 @@ _LATEX: Final = {
     "−": r"$-$",
     "→": r"$\rightarrow$",
     "–": "--",
-    BREAK: r"\allowbreak{}",
+    ZWSP: r"\allowbreak{}",
     **{character: "\\" + character for character in "&%$#_{}"},
     **{
         letter: f"$\\{name}$"
@@ -155,7 +155,7 @@ def escape_latex(text: str) -> str:
     """Escape text for LaTeX. pdfLaTeX prints the code points of letters that it lacks; other engines print these."""
     # Invisible characters can be removed from a table's name. Two hyphens would become a dash.
     plain = unicodedata.normalize("NFC", " ".join(printable(text).replace("\ufffd", "").split()))
-    parts = re.split(f"([{re.escape(''.join(_LATEX))}])", plain.replace("--", f"-{BREAK}-"))
+    parts = re.split(f"([{re.escape(''.join(_LATEX))}])", plain.replace("--", f"-{ZWSP}-"))
     return "".join(_LATEX.get(part) or _NOT_IN_PDFLATEX.sub(_by_engine, part) for part in parts)
 
 
@@ -171,8 +171,8 @@ def beyond_pdflatex(text: str) -> str:
 
 def breakable(text: str) -> str:
     """Text whose lines may end in a long name, for `escape_latex`."""
-    parted = re.sub(r"(?<=\S[_/|:=@+,])(?=[^\s\d_])", BREAK, text)
-    return re.sub(rf"[^\s{BREAK}-]{{14,}}", lambda found: re.sub("(.{7})(?=..)", rf"\1{BREAK}", found[0]), parted)
+    parted = re.sub(r"(?<=\S[_/|:=@+,])(?=[^\s\d_])", ZWSP, text)
+    return re.sub(rf"[^\s{ZWSP}-]{{14,}}", lambda found: re.sub("(.{7})(?=..)", rf"\1{ZWSP}", found[0]), parted)
 
 
 def markdown_code(text: str) -> str:

@@ -19,7 +19,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.video.frames import MARGIN_S
 from reeltalk.video.picture import state_colours
-from reeltalk.video.records import Cut, How
+from reeltalk.video.records import Cut, CutMethod
 from reeltalk.video.stream import TARGETS_FAULT, Source, VideoError, describe, open_video
 
 COPIED_CODECS: Final = frozenset({"h264", "hevc", "mpeg4", "av1", "vp9"})
@@ -65,9 +65,9 @@ def _cut(path: Path, interval: Interval, target: Path, lossless: bool) -> Cut:
             on_key = key is not None and abs(key - first) * source.time_base <= Fraction(1, 1000)
             if key is not None and key <= first + 1 and (lossless or on_key):
                 shown = _copy(source, target, first, end)
-                return Cut(how=How.COPY if on_key else How.TRIM, interval=shown)
+                return Cut(how=CutMethod.COPY if on_key else CutMethod.TRIM, interval=shown)
         shown = _encode(source, target, first, end)
-        return Cut(how=How.ENCODE, interval=shown)
+        return Cut(how=CutMethod.ENCODE, interval=shown)
 
 
 def _ticks(seconds: float, source: Source) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.video.downscale import Picture
-from reeltalk.video.sampling import evenly
+from reeltalk.video.sampling import pick_evenly
 
 THUMB_WIDTH_PX: Final = 160
 COLUMNS: Final = 8
@@ -53,7 +53,7 @@ def pixels_of(picture: bytes) -> NDArray[np.uint8]:
     return np.ascontiguousarray(decoded[:, :, ::-1])
 
 
-def within(rgb: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
+def shrink_to(rgb: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
     """Shrinks a picture if its longer side has more than `longest_px` pixels."""
     scale = longest_px / max(rgb.shape[:2])
     if scale >= 1:
@@ -79,7 +79,7 @@ def centre_square(rgb: NDArray[np.uint8], *, side: int = 224) -> NDArray[np.uint
     return np.ascontiguousarray(resized[top : top + side, left : left + side])
 
 
-class Thumb(NamedTuple):
+class Thumbnail(NamedTuple):
     """A small picture for a contact sheet."""
 
     pts_s: float
@@ -87,11 +87,11 @@ class Thumb(NamedTuple):
     """(h, w, 3) uint8."""
 
 
-class Thumbs:
+class Thumbnails:
     """Keeps at most `MOST_KEPT` pictures of a stream, evenly spread, whatever its length."""
 
     def __init__(self) -> None:
-        self.kept: list[Thumb] = []
+        self.kept: list[Thumbnail] = []
         self._every, self._seen = 1, 0
 
     def add(self, pts_s: float, bgr: Picture) -> None:
@@ -108,9 +108,9 @@ class Thumbs:
         height, width = bgr.shape[:2]
         scale = THUMB_WIDTH_PX / max(width, height)
         size = max(1, round(width * scale)), max(1, round(height * scale))
-        self.kept.append(Thumb(pts_s, cv2.resize(bgr, size, interpolation=cv2.INTER_AREA)))
+        self.kept.append(Thumbnail(pts_s, cv2.resize(bgr, size, interpolation=cv2.INTER_AREA)))
 
-    def chosen(self, cuts_s: Sequence[float], duration_s: float) -> list[Thumb]:
+    def chosen(self, cuts_s: Sequence[float], duration_s: float) -> list[Thumbnail]:
         """The pictures of a contact sheet in order: the first of each shot, and others evenly from the rest.
 
         Args:
@@ -121,7 +121,11 @@ class Thumbs:
         first = [place for place, shot in enumerate(shots) if place == 0 or shots[place - 1] != shot]
         most = min(MOST_THUMBS, max(USUAL_THUMBS, len(first), int(duration_s / THUMB_EVERY_S)))
         rest = sorted(set(range(len(self.kept))) - set(first))
-        places = [*evenly(first, most), *evenly(rest, most - len(first))] if len(first) < most else evenly(first, most)
+        places = (
+            [*pick_evenly(first, most), *pick_evenly(rest, most - len(first))]
+            if len(first) < most
+            else pick_evenly(first, most)
+        )
         return [self.kept[int(place)] for place in sorted(places)]
 
 
@@ -134,7 +138,7 @@ def _write(sheet: NDArray[np.uint8], text: str, at: tuple[int, int]) -> None:
     cv2.putText(sheet, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.42, (INK,) * 3, 1, cv2.LINE_AA)
 
 
-def contact_sheet(thumbs: Sequence[Thumb]) -> bytes:
+def contact_sheet(thumbs: Sequence[Thumbnail]) -> bytes:
     """Pictures in rows with their times beneath, as PNG.
 
     Raises:

@@ -1,6 +1,6 @@
 """Describes frames in numbers without weights: colours, their places, and moving things against a still background.
 
-Everything is computed on pictures of the size `SMALL`, so an hour of video takes seconds.
+Everything is computed on pictures of the size `SMALL_SHAPE`, so an hour of video takes seconds.
 """
 
 import base64
@@ -16,23 +16,23 @@ from numpy.typing import NDArray
 from reeltalk.video.appearance import BROWN_VALUE, COLOURED_SATURATION, DARK_VALUE, HUES, LIGHT_VALUE
 from reeltalk.video.frames import frames_at
 
-SMALL: Final = (36, 64)
+SMALL_SHAPE: Final = (36, 64)
 """Rows and columns."""
-PIXELS: Final = SMALL[0] * SMALL[1]
+PIXELS: Final = SMALL_SHAPE[0] * SMALL_SHAPE[1]
 COLOURS: Final = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "white", "grey", "black")
 """Names of colours, in the order of `FrameFeatures.colours`."""
 REGIONS: Final = ("upper", "middle", "lower", "around", "whole")
 """The moving part in thirds from the top, the areas above, below and beside it, and the whole picture."""
-ALIKE: Final = 25.0
+SAME_VIEW_BELOW: Final = 25.0
 """Mean difference of grey levels below which two frames show the same view."""
-MOVED: Final = 24.0
+MOVED_ABOVE: Final = 24.0
 """If a pixel differs by more than this from the median of similar frames, something moves there."""
 LEAST_MOVING: Final = 6
 VIEWS: Final = 9
 LEVELS: Final = 5
 """Levels of each colour channel in a histogram."""
 VALUES: Final = 534
-SETTINGS: Final = f"frames:{SMALL[1]}x{SMALL[0]}.v1"
+SETTINGS: Final = f"frames:{SMALL_SHAPE[1]}x{SMALL_SHAPE[0]}.v1"
 """Name of these features in signatures."""
 
 
@@ -49,12 +49,12 @@ class FrameFeatures:
     """(T, 5, 11): the share of each of `COLOURS` in each of `REGIONS`."""
 
 
-def shrunk(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def shrink(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Resizes a picture to (36, 64, 3) uint8 RGB, whatever its shape."""
-    return np.asarray(cv2.resize(pixels, (SMALL[1], SMALL[0]), interpolation=cv2.INTER_AREA), np.uint8)
+    return np.asarray(cv2.resize(pixels, (SMALL_SHAPE[1], SMALL_SHAPE[0]), interpolation=cv2.INTER_AREA), np.uint8)
 
 
-def features(times_s: Sequence[float], small: NDArray[np.uint8]) -> FrameFeatures:
+def describe_frames(times_s: Sequence[float], small: NDArray[np.uint8]) -> FrameFeatures:
     """Describe frames of one video.
 
     The background of a frame is the median of the frames with the same view. So the features of a frame depend on the
@@ -62,7 +62,7 @@ def features(times_s: Sequence[float], small: NDArray[np.uint8]) -> FrameFeature
 
     Args:
         times_s: (T,) in rising order.
-        small: (T, 36, 64, 3) uint8 RGB, as `shrunk` returns them.
+        small: (T, 36, 64, 3) uint8 RGB, as `shrink` returns them.
     """
     count = len(small)
     if not count:
@@ -75,10 +75,10 @@ def features(times_s: Sequence[float], small: NDArray[np.uint8]) -> FrameFeature
     for n in range(count):
         difference = np.abs(coarse - coarse[n]).mean(1)
         like = np.argsort(difference, kind="stable")[:VIEWS]
-        like = like[difference[like] < ALIKE]
-        moving = np.zeros(SMALL, bool)
+        like = like[difference[like] < SAME_VIEW_BELOW]
+        moving = np.zeros(SMALL_SHAPE, bool)
         if len(like) >= 3:
-            moving = np.asarray(np.abs(pictures[n] - np.median(pictures[like], axis=0)).max(-1) > MOVED)
+            moving = np.asarray(np.abs(pictures[n] - np.median(pictures[like], axis=0)).max(-1) > MOVED_ABOVE)
         figure, shares = _figure(small[n], named[n], moving)
         grid = pictures[n].reshape(6, 6, 8, 8, 3).mean((1, 3)).ravel() / 255
         values.append(np.concatenate([grid, _histogram(small[n]), figure]))
@@ -99,11 +99,11 @@ def _figure(
     # A few stray pixels must not enlarge it.
     (top, bottom), (left, right) = np.percentile(rows, [3, 97]), np.percentile(columns, [3, 97])
     middle = (left + right) / 2
-    around = slice(int(max(0, middle - 8)), int(min(SMALL[1], middle + 9)))
+    around = slice(int(max(0, middle - 8)), int(min(SMALL_SHAPE[1], middle + 9)))
     means = np.zeros((3, 3), np.float32)
     for third in range(3):
         low, high = (top + (bottom - top) * part / 3 for part in (third, third + 1))
-        inside = moving & ((np.arange(SMALL[0]) >= low) & (np.arange(SMALL[0]) <= high))[:, None]
+        inside = moving & ((np.arange(SMALL_SHAPE[0]) >= low) & (np.arange(SMALL_SHAPE[0]) <= high))[:, None]
         if inside.any():
             means[third] = picture[inside].mean(0) / 255
             shares[third] = _shares(named[inside])
@@ -122,7 +122,7 @@ def _histogram(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 def _named(small: NDArray[np.uint8]) -> NDArray[np.intp]:
     """(T, 36, 64) the colour of each pixel as its index in `COLOURS`."""
-    flat = cv2.cvtColor(small.reshape(-1, SMALL[1], 3), cv2.COLOR_RGB2HSV).reshape(small.shape)
+    flat = cv2.cvtColor(small.reshape(-1, SMALL_SHAPE[1], 3), cv2.COLOR_RGB2HSV).reshape(small.shape)
     hue, saturation, value = (np.asarray(flat[..., n], np.intp) for n in range(3))
     bounds = [bound for bound, _ in HUES]
     names = np.array([COLOURS.index(name) for _, name in HUES])[np.searchsorted(bounds[:-1], hue, side="right")]
@@ -147,6 +147,6 @@ def decode_features(argument: dict[str, Any]) -> dict[str, Any]:
     Returns:
         `times_s`, and `pixels` as base64 of (T, 36, 64, 3) uint8 RGB.
     """
-    found = [(frame.pts_s, shrunk(frame.pixels)) for frame in frames_at(Path(argument["path"]), argument["times_s"])]
+    found = [(frame.pts_s, shrink(frame.pixels)) for frame in frames_at(Path(argument["path"]), argument["times_s"])]
     pixels = b"".join(small.tobytes() for _, small in found)
     return {"times_s": [pts_s for pts_s, _ in found], "pixels": base64.b64encode(pixels).decode()}

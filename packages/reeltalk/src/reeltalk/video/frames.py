@@ -11,13 +11,13 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.video.encode import within
+from reeltalk.video.encode import shrink_to
 from reeltalk.video.picture import Look, Pixels, as_shown, black
 from reeltalk.video.stream import Frame, Source, VideoError, open_video
 
 SEEK_AHEAD_S: Final = 4.0
 """The reader seeks a frame that is further ahead than this. It reaches a nearer one by decoding, which is cheaper."""
-DELAY: Final = 8
+DECODER_DELAY: Final = 8
 """How many frames a decoder may hold back: damage is reported that much earlier than its gap appears."""
 SPOILS_S: Final = 0.5
 """After damage that took longer than this, pictures are made from lost ones, up to the next key frame."""
@@ -75,7 +75,7 @@ class _Reader:
         if first is None:
             raise VideoError("no frame can be decoded")
         self.start, self.shown = first.pts, first
-        self.damaged = deque([0], maxlen=DELAY)
+        self.damaged = deque([0], maxlen=DECODER_DELAY)
         self.spoilt, self.next_spoilt = False, False
         self.next = self._read(first)
 
@@ -124,7 +124,7 @@ class _Reader:
         return found
 
 
-FUNCTION: Final = "reeltalk.video.frames:decode_whole_frames"
+DECODE_FUNCTION: Final = "reeltalk.video.frames:decode_whole_frames"
 """Name of the function for an executor."""
 
 
@@ -138,7 +138,7 @@ def decode_whole_frames(argument: dict[str, Any]) -> dict[str, Any]:
         `times_s` of the frames, `shape` (T, H, W, 3) and `pixels` as base64 of uint8 RGB.
     """
     found = [
-        (frame.pts_s, within(frame.pixels, argument["longest_px"]))
+        (frame.pts_s, shrink_to(frame.pixels, argument["longest_px"]))
         for frame in frames_at(Path(argument["path"]), argument["times_s"])
     ]
     pixels = np.stack([picture for _, picture in found])

@@ -34,7 +34,7 @@ LARGE_PX: Final = 720
 HDR: Final = {PQ: "pq", HLG: "hlg"}
 MOST_STRETCHED: Final = 8
 """A pixel that is this many times wider than high, or higher than wide, is an error in the header."""
-ALIKE: Final = 0.02
+SAME_SHAPE_WITHIN: Final = 0.02
 """Frames whose shapes differ by less than this share have the same shape: encoders round sizes to even numbers."""
 ROWS: Final = 128
 """HDR is mapped in strips of this height, since its numbers take six times the memory of a picture."""
@@ -136,7 +136,7 @@ def as_shown(picture: av.VideoFrame, look: Look) -> Pixels:
     own = Look(picture.width, picture.height, look.aspect, 0, False).upright_size
     scale = min(width / own[0], height / own[1])
     inside = round(own[0] * scale), round(own[1] * scale)
-    if inside[0] >= width * (1 - ALIKE) and inside[1] >= height * (1 - ALIKE):
+    if inside[0] >= width * (1 - SAME_SHAPE_WITHIN) and inside[1] >= height * (1 - SAME_SHAPE_WITHIN):
         inside = width, height
     if (picture.width, picture.height) != inside:
         shrinks = inside[0] * inside[1] < picture.width * picture.height

@@ -18,7 +18,7 @@ from reeltalk.video.picture import HDR, Look
 from reeltalk.video.records import Gap, Probe
 from reeltalk.video.stream import COVERS, Source, VideoError, open_video
 
-UNEVEN: Final = 0.02
+UNEVEN_SHARE: Final = 0.02
 """If distances between frames differ by more than this share, the rate is variable. Less is rounding."""
 
 
@@ -118,7 +118,7 @@ class _Times:
         tick_s, zero = float(source.time_base), source.zero_or(int(ordered[0]) if pts else 0)
         distances = np.diff(ordered)
         usual = float(np.median(distances)) if len(distances) else float(source.step)
-        self.variable = bool((np.abs(distances - usual) > max(1.01, UNEVEN * usual)).any())
+        self.variable = bool((np.abs(distances - usual) > max(1.01, UNEVEN_SHARE * usual)).any())
         self.start_s = float(ordered[0] - zero) * tick_s if pts and ordered[0] - zero > source.step else 0.0
         self.gaps_s: tuple[Gap, ...] = ()
         if len(ordered) < 2:

@@ -69,7 +69,7 @@ DetectorSettings = Annotated[
     ContentSettings | AdaptiveSettings | HashSettings | ThresholdSettings | TransNetSettings,
     Field(discriminator="detector"),
 ]
-DETECTORS: Final = {
+SHOT_DETECTORS: Final = {
     kind.model_fields["detector"].default: kind
     for kind in (ContentSettings, AdaptiveSettings, HashSettings, ThresholdSettings, TransNetSettings)
 }
@@ -129,7 +129,7 @@ class Probe(BaseModel):
         Args:
             more: Further lost parts that a decoder found.
         """
-        lost_s = sum(min(end_s, self.duration_s) - start_s for start_s, end_s in joined([*self.gaps_s, *more]))
+        lost_s = sum(min(end_s, self.duration_s) - start_s for start_s, end_s in join_gaps([*self.gaps_s, *more]))
         return max(0.0, self.duration_s - lost_s)
 
 
@@ -186,7 +186,7 @@ class Scan(BaseModel):
     """Why the video could not be decoded."""
 
 
-def joined(parts: Sequence[Gap]) -> list[Gap]:
+def join_gaps(parts: Sequence[Gap]) -> list[Gap]:
     """Gaps in order; gaps that touch are joined."""
     found: list[Gap] = []
     for start_s, end_s in sorted(parts):
@@ -203,7 +203,7 @@ def shots_between(cuts_s: tuple[float, ...], start_s: float, end_s: float) -> It
     yield from itertools.pairwise(bounds)
 
 
-class How(StrEnum):
+class CutMethod(StrEnum):
     """The way in which a clip file was made."""
 
     COPY = "copy"
@@ -219,7 +219,7 @@ class Cut(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    how: How
+    how: CutMethod
     interval: Interval
     """The part that the file shows, in the time of the source. A copy may add a few frames at the end: those from which
     frames before the end are predicted."""

@@ -34,7 +34,7 @@ def fixed_rate(interval: Interval, *, fps: float = 1.0, cap: int | None = None) 
         raise ValueError(f"fps must be above 0 and cap at least 1, got {fps} and {cap}")
     first, last = math.ceil(interval.start_s * fps), math.ceil(interval.end_s * fps)
     times = [index / fps for index in range(first, last)] or [interval.start_s]
-    return tuple(evenly(times, cap)) if cap is not None and len(times) > cap else tuple(times)
+    return tuple(pick_evenly(times, cap)) if cap is not None and len(times) > cap else tuple(times)
 
 
 def svbench(interval: Interval, *, frames: int = SVBENCH_FRAMES) -> tuple[float, ...]:
@@ -43,7 +43,7 @@ def svbench(interval: Interval, *, frames: int = SVBENCH_FRAMES) -> tuple[float,
     Reference: Yang et al. 2025, arXiv 2502.10810; their script takes frames from before the clip (`svbench_published`).
     """
     seconds = [float(second) for second in range(math.ceil(interval.start_s), math.ceil(interval.end_s))]
-    return tuple(evenly(seconds or [interval.start_s], frames))
+    return tuple(pick_evenly(seconds or [interval.start_s], frames))
 
 
 def svbench_published(interval: Interval, *, frames_of_video: int | None = None) -> tuple[float, ...]:
@@ -66,7 +66,7 @@ def svbench_published(interval: Interval, *, frames_of_video: int | None = None)
     return tuple(float(second) for second in reversed(range(last, before, -step)))
 
 
-def evenly(times: Sequence[float], count: int) -> list[float]:
+def pick_evenly(times: Sequence[float], count: int) -> list[float]:
     """Picks `count` times, from the first to the last, as evenly as possible; all if there are fewer."""
     if len(times) <= count:
         return list(times)

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.video.encode import jpeg, within
+from reeltalk.video.encode import jpeg, shrink_to
 from reeltalk.video.frames import frames_at
 from reeltalk.video.probe import probe
 from reeltalk.video.stream import VideoError
@@ -62,7 +62,7 @@ def serve(argument: dict[str, Any]) -> dict[str, Any]:
     try:
         for time_s, pattern, frame in zip(times_s, names, frames_at(Path(argument["path"]), times_s), strict=True):
             if not found or found[-1] != frame.pts_s:
-                picture = sized(frame.pixels, argument["longest_side_px"], argument["square_px"])
+                picture = resize_for_model(frame.pixels, argument["longest_side_px"], argument["square_px"])
                 content = jpeg(picture, quality=argument["quality"])
             name = pattern if "names" in argument else pattern % frame.pts_s
             if name not in written:
@@ -78,7 +78,9 @@ def serve(argument: dict[str, Any]) -> dict[str, Any]:
     return {"pts_s": found, "lost": lost}
 
 
-def sized(pixels: NDArray[np.uint8], longest_side_px: int | None, square_px: int | None) -> NDArray[np.uint8]:
+def resize_for_model(
+    pixels: NDArray[np.uint8], longest_side_px: int | None, square_px: int | None
+) -> NDArray[np.uint8]:
     """Resizes a picture to the size in which a model sees it.
 
     Args:
@@ -91,7 +93,7 @@ def sized(pixels: NDArray[np.uint8], longest_side_px: int | None, square_px: int
         smaller = square_px <= min(pixels.shape[:2])
         how = cv2.INTER_AREA if smaller else cv2.INTER_CUBIC
         return np.asarray(cv2.resize(pixels, (square_px, square_px), interpolation=how), np.uint8)
-    return pixels if longest_side_px is None else within(pixels, longest_side_px)
+    return pixels if longest_side_px is None else shrink_to(pixels, longest_side_px)
 
 
 class UnwritableError(Exception):

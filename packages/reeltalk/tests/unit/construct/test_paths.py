@@ -15,7 +15,7 @@ from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.entrances import FOLLOWING, NEW_WORDS, NO_DRAFT, Entrance, EntranceVerdict, verdict_by_rule
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.paths import (
-    ANYWAY,
+    LEADS_ANYWAY,
     WALK,
     Jump,
     Landing,
@@ -254,7 +254,7 @@ class TestLanding:
 
     def test_a_link_to_where_a_walk_goes_anyway_is_no_chance(self) -> None:
         found = self.one(worded("c1", "Who sings?", "Why?"), link(0, 1, 1, 0))
-        assert (found.jump, found.standing.reason) == (None, ANYWAY)
+        assert (found.jump, found.standing.reason) == (None, LEADS_ANYWAY)
 
     def test_all_ways_to_reach_a_turn_must_stand(self) -> None:
         chains = [FIRST, worded("c1", "A?", "B?", "C?"), worded("c2", "D?", "E?")]
@@ -281,7 +281,7 @@ class TestLanding:
         [refused] = find_landings(
             [FIRST, after],
             links,
-            lambda all_, *_: [EntranceVerdict(False, "a model says so", said="the thing")] * len(all_),
+            lambda all_, *_: [EntranceVerdict(False, "a model says so", explanation="the thing")] * len(all_),
         )
         row = refused.gate
         assert (row.gate, row.unit, row.outcome, row.extra["said"]) == (

@@ -9,7 +9,7 @@ import pytest
 from sample_videos import Numbered
 
 from reeltalk.cli import run
-from reeltalk.curate.sources import companion_names, find_videos, read_sidecar, wanted_files
+from reeltalk.curate.sources import companion_names, files_to_fetch, find_videos, read_sidecar
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.sources import fetch_sources
 from reeltalk.store.tables import REJECTED, SPEECH, VIDEOS
@@ -108,7 +108,7 @@ def test_one_video_is_named_by_its_address(s3: Any, bucket: str, raw: Path, tmp_
         for name in ("b.mp4", "b.json", "b.srt"):
             fsspec.filesystem("memory").pipe(f"/{bucket}/{name}", (raw / name).read_bytes())
         address = f"memory://{bucket}/b.mp4"
-    brought = fetch_sources(address, tmp_path, choose=wanted_files, beside=companion_names, most_bytes=1 << 30)
+    brought = fetch_sources(address, tmp_path, choose=files_to_fetch, beside=companion_names, most_bytes=1 << 30)
     ((there,), _), ((here,), _) = find_videos([brought]), find_videos([raw / "b.mp4"])
     assert (there.id, there.name, there.place) == (here.id, here.name, address)
     assert there.path.read_bytes() == here.path.read_bytes()

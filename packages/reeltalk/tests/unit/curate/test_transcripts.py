@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.curate.side_files import LARGEST_BYTES
-from reeltalk.curate.sources import find_videos, passed_over, read_beside
+from reeltalk.curate.sources import find_videos, read_beside, skipped_files
 from reeltalk.curate.transcripts import (
     Repairs,
     TranscriptFile,
@@ -374,7 +374,7 @@ def test_files_that_are_not_read_are_named_by_their_ending(tmp_path: Path) -> No
     assert [(video.id, video.sidecar is None, len(video.transcripts)) for video in videos] == [
         ("a", True, 0), ("b.f137", False, 1),
     ]  # fmt: skip
-    assert passed_over([tmp_path], videos) == (
+    assert skipped_files([tmp_path], videos) == (
         "1 .apng (pictures that move: convert them to .mp4): d.apng",
         "1 .mp4: a.f137.mp4",
         "1 .part (unfinished downloads): c.mp4.part",
@@ -389,7 +389,9 @@ def test_links_that_lead_nowhere_or_out_are_named(tmp_path: Path) -> None:
     (raw / "linked").symlink_to(tmp_path)
     videos, rejected = find_videos([raw])
     assert (videos, [(row.record_id, row.reason) for row in rejected]) == ([], [("a", "it is a link to nothing")])
-    assert passed_over([raw], videos) == (f"1 not read, as a link that leads out of the folder, to {tmp_path}: linked",)
+    assert skipped_files([raw], videos) == (
+        f"1 not read, as a link that leads out of the folder, to {tmp_path}: linked",
+    )
 
 
 def test_times_that_begin_at_a_full_hour_are_read_from_0_if_all_lie_in_the_video_then(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from scripted_server import Body, serve, words
 
 from reeltalk.evaluation.dry_run import (
-    WITHIN,
+    TOKEN_ERROR,
     CountingModel,
     EvaluationForecast,
     StandIn,
@@ -122,10 +122,10 @@ def played(
         player, judge = model("player"), model("judge")
         judges = create_judges(judging)
         stage = EvaluationRunner(
-            run.logs, JudgingSetup(judging, judges, judge, judge), Background(content), at_a_time=1
+            run.work, JudgingSetup(judging, judges, judge, judge), Background(content), at_a_time=1
         )
         chat = ChatPlayer(player, answer_prompt("plain"))
-        evaluation = stage.run(chosen, chat, settings, None, logged=player)
+        evaluation = stage.run(chosen, chat, settings, None, served=player)
         assert set(evaluation.counts) == {"answered"}
         assert all(
             row.state != "unscored" for rows in evaluation.scores.values() for row in rows if "." not in row.criterion
@@ -161,7 +161,7 @@ def test_answers_and_judgings_are_as_many_as_forecast_and_tokens_about_so(
     # The path's turns are asked in the words of the chain's.
     assert (found.answers.calls, found.answers.repeated) == (18, 3)
     tokens = sum(line.tokens_in + line.tokens_out for line in found.lines)
-    assert tokens == pytest.approx(server.tokens, rel=WITHIN)
+    assert tokens == pytest.approx(server.tokens, rel=TOKEN_ERROR)
 
 
 def test_a_protocol_without_a_model_asks_nothing(content: Content) -> None:
@@ -189,9 +189,9 @@ def test_turns_that_only_the_history_needs_are_counted_apart(content: Content) -
     )
     due = sum(len(script.steps) for script in chosen)
     own = planned(content, chosen, PlaySettings(history="predicted", rounds="mt-video-bench"))
-    assert (own.turns, own.told_only, own.answers.calls) == (len(chosen), 0, len(chosen))
+    assert (own.turns, own.history_only, own.answers.calls) == (len(chosen), 0, len(chosen))
     found = planned(content, chosen, PlaySettings(history="predicted-all", rounds="mt-video-bench"))
-    assert (found.turns, found.told_only, found.answers.calls) == (due, due - len(chosen), due)
+    assert (found.turns, found.history_only, found.answers.calls) == (due, due - len(chosen), due)
     said = forecast_lines(
         found, prices=None, judge_prices=None, connections=1, latency_s=None, judge_latency_s=None, image_tokens=0
     )
@@ -261,6 +261,17 @@ def told(found: EvaluationForecast, **options: Any) -> str:
         "image_tokens": 100,
     }  # fmt: skip
     return "\n".join(forecast_lines(found, **(given | options)))
+
+
+def test_one_request_is_shown_as_it_would_be_sent(content: Content) -> None:
+    scripts = make_scripts(content, PlaySettings(split="all"))
+    first, *_, last = [step.turn for step in scripts[0].steps]
+    shown = told(planned(content, scripts, PlaySettings(frame_times="yes"))).partition("first dialogue:\n")[2]
+    assert shown.startswith("  system: ")
+    assert "seconds> picture\n" in shown
+    # The history is golden, and nothing is sent that answers the question itself.
+    assert f"  assistant: {first.references[0]}\n" in shown
+    assert shown.rindex(last.question) > shown.rindex("  user: ")
 
 
 def test_what_is_not_known_is_said(content: Content) -> None:

@@ -42,6 +42,8 @@ FILMS = [CONSTANT, VARIABLE, TURNED, Numbered("vp9-variable.webm", codec="libvpx
 by_film = pytest.mark.parametrize("film", FILMS, ids=lambda film: film.name)
 POLICIES: list[FramePolicy] = ["uniform", "fps", "per-clip", "first-turn", "none"]
 FULL = FrameSettings(longest_side_px=None)
+MOST_CASES = min(25, settings().max_examples // 2)
+"""Ten in `make test`."""
 
 
 def script(*asked_at_s: float | None, clips: Sequence[Sequence[tuple[float, float]]] = (), video: str = "v") -> Script:
@@ -143,7 +145,7 @@ def scripts(draw: st.DrawFn) -> Script:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(told=scripts())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=MOST_CASES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_turn_sees_what_comes_after_its_question(servers: Servers, policy: FramePolicy, told: Script) -> None:
     server = servers.server(FrameSettings(policy=policy, frames=6, fps=2, longest_side_px=None))
 
@@ -389,7 +391,7 @@ def test_a_truncated_video_shows_its_own_frames_or_is_refused(film: Numbered, sh
     there = []
     with contextlib.suppress(VideoError), open_video(path) as source:
         there = [(frame.pts_s, number_of(rgb(frame.picture))) for frame in source.frames()]
-    if not there or probe(path).duration_s + frames_module.BEYOND_S < 9.5:
+    if not there or probe(path).duration_s + frames_module.LATE_QUESTION_S < 9.5:
         with pytest.raises(InputError, match=r"cannot be decoded|the video ends at") as caught:
             numbers(path, chosen, tmp_path / "frames", told)
         assert str(path) in str(caught.value)
@@ -475,7 +477,7 @@ def test_a_video_that_takes_too_much_memory_is_refused(tmp_path: Path) -> None:
 def test_leaving_ends_what_still_decodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "breaking.py").write_text(WORK)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(frames_module, "LOOK", "breaking:hang")
+    monkeypatch.setattr(frames_module, "PROBE_FUNCTION", "breaking:hang")
     path, _ = CONSTANT.make()
 
     async def run() -> None:
@@ -499,7 +501,7 @@ def test_an_event_loop_that_ends_waits_for_no_decoder_that_was_stopped(
 ) -> None:
     (tmp_path / "breaking.py").write_text(WORK)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(frames_module, "LOOK", "breaking:hang")
+    monkeypatch.setattr(frames_module, "PROBE_FUNCTION", "breaking:hang")
     path, _ = CONSTANT.make()
 
     async def run() -> None:

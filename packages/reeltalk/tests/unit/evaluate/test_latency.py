@@ -2,7 +2,7 @@
 
 import pytest
 
-from reeltalk.evaluation.tables import ASKED_S, LENGTHS_S, latency_measures, length_group
+from reeltalk.evaluation.tables import LENGTHS_S, MOMENT_BOUNDS_S, latency_measures, length_group
 from reeltalk.judge.measures import group_measure
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.record import VideoId
@@ -20,11 +20,11 @@ def asked(at_s: float | None, played: PlayDetails | None, *, video: str = "v", i
     [(0.0, "0-30 s"), (29.9, "0-30 s"), (30.0, "30-60 s"), (3599.9, "1800-3600 s"), (3600.0, "3600 s and more")],
 )
 def test_a_group_goes_from_its_bound_to_below_the_next(at_s: float, group: str) -> None:
-    assert length_group(at_s, ASKED_S) == group
+    assert length_group(at_s, MOMENT_BOUNDS_S) == group
 
 
 def test_bounds_rise_and_an_unknown_length_has_a_group_of_its_own() -> None:
-    assert all(list(bounds) == sorted(set(bounds)) for bounds in (ASKED_S, LENGTHS_S))
+    assert all(list(bounds) == sorted(set(bounds)) for bounds in (MOMENT_BOUNDS_S, LENGTHS_S))
     assert length_group(None) == "unknown"
 
 

@@ -21,8 +21,8 @@ from reeltalk.evaluation.playing.play import Response, answered_turn
 from reeltalk.evaluation.playing.script import make_scripts
 from reeltalk.evaluation.playing.subtitles import spoken_lines
 from reeltalk.evaluation.settings import PlaySettings
-from reeltalk.evaluation.signing import asked_hash, judged_hash, shown_hash
-from reeltalk.judge.judge import READ, Background, JudgeUnit, LinkedTurns, group_units
+from reeltalk.evaluation.signing import judged_hash, questions_hash, shown_hash
+from reeltalk.judge.judge import READABLE_FIELDS, Background, JudgeUnit, LinkedTurns, group_units
 from reeltalk.judge.protocol import protocols
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm import Message, Reply
@@ -188,7 +188,11 @@ def hashes(content: Content) -> list[str]:
     ]
     units = group_units(turns, Background(content))
     judge: Any = Everything()
-    return [asked_hash(turns), judged_hash(units, judge), shown_hash(played, turns, subtitles=spoken_lines(content))]
+    return [
+        questions_hash(turns),
+        judged_hash(units, judge),
+        shown_hash(played, turns, subtitles=spoken_lines(content)),
+    ]
 
 
 def changed(content: Content, kind: type[BaseModel], **update: Any) -> Content:
@@ -223,8 +227,8 @@ def test_every_field_is_classified() -> None:
     tables = {field.name for field in dataclasses.fields(Content)}
     assert tables == READ_TABLES | OF_OTHER_NUMBERS | NOT_READ
     of_units = {field.name for field in dataclasses.fields(JudgeUnit)}
-    assert of_units >= READ - {"references", "checklist", "rubric", "key"}
-    assert of_units - READ == {"model", "kind", "id", "video_id", "turns", "task", "official", "lists"}
+    assert of_units >= READABLE_FIELDS - {"references", "checklist", "rubric", "key"}
+    assert of_units - READABLE_FIELDS == {"model", "kind", "id", "video_id", "turns", "task", "official", "lists"}
     said = {"model", "text", "state", "reason", "repeats", "played", "extra", "unit_id", "epoch"}
     asked = {"item_id", "video_id", "unit", "turn_index", "question", "references", "options", "correct_option"}
     assert set(AnsweredTurn.model_fields) == said | asked | {
@@ -305,7 +309,7 @@ def test_a_judge_reads_what_it_says_and_nothing_else(protocol: str) -> None:
     played = make_scripts(content, PlaySettings(units=("path",)))
     turns = [answered_turn(one, step, "m", Response("The mug.")) for one in played for step in one.steps]
     (unit,) = group_units(turns, Background(content))
-    assert UNITS.keys() == READ
+    assert UNITS.keys() == READABLE_FIELDS
 
     def outcome(of: JudgeUnit) -> tuple[Any, ...]:
         model: Any = Recording()

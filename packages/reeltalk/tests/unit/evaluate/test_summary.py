@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reeltalk import __version__
-from reeltalk.evaluation.tables import Tables, summarise
+from reeltalk.evaluation.tables import Tables, add_summary
 from reeltalk.judge.measures import MeanItem, mean_measure, mean_of_means
 from reeltalk.metrics.uncertainty import INTERVAL
 
@@ -13,7 +13,7 @@ from reeltalk.metrics.uncertainty import INTERVAL
 def tables_of(*measures: Any, signed: tuple[tuple[str, str], ...] = (("judge", "j"),), **more: Any) -> Tables:
     tables = Tables()
     options: dict[str, Any] = {"subject": "bench.dialogue"} | more
-    summarise("m", measures, signed=signed, tables=tables, **options)
+    add_summary("m", measures, signed=signed, tables=tables, **options)
     return tables
 
 
@@ -85,7 +85,7 @@ class TestSummary:
     def test_a_metric_of_two_models_is_listed_once(self) -> None:
         tables = Tables()
         for model in ("m", "n"):
-            summarise(model, [mean_measure("m1", two_videos())], subject="s", signed=(), tables=tables)
+            add_summary(model, [mean_measure("m1", two_videos())], subject="s", signed=(), tables=tables)
         assert tables.metrics == ["m1"]
         assert [row.model for row in tables.summary] == ["m", "n"]
         assert list(tables.items.scores([("m", "v1/1", 0), ("n", "v1/1", 0)])) == [{"m1": 1.0}] * 2

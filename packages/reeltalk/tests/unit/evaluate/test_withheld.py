@@ -9,7 +9,7 @@ import pytest
 from reeltalk.cli import run as command
 from reeltalk.errors import SettingError
 from reeltalk.evaluation.settings import PlaySettings
-from reeltalk.evaluation.tables import Tables, summarise
+from reeltalk.evaluation.tables import Tables, add_summary
 from reeltalk.judge.checklist_measures import checklist_measures
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import MeanItem, mean_measure, mean_of_means
@@ -81,7 +81,7 @@ def test_a_group_and_a_turn_position_are_withheld_by_the_rule_of_the_whole() -> 
     whole = [*entries(4, 1, question_type="D-INT", turn="1"), *entries(95, 0, question_type="D-LOC", turn="2")]
     tables = Tables()
     measure = mean_measure("vdeval", whole, by=("question_type", "turn"))
-    summarise("m", [measure], subject="s", signed=(), tables=tables)
+    add_summary("m", [measure], subject="s", signed=(), tables=tables)
     assert [row.value for row in tables.summary] == [1.0]
     groups = {row.group: row for row in tables.groups}
     assert (groups["D-INT"].value, groups["D-INT"].low, groups["D-INT"].over_scored) == (None, None, 1.0)

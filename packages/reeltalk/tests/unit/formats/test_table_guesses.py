@@ -335,3 +335,25 @@ def test_no_table_ends_in_a_traceback(tmp_path: Path, document: Json, text: list
         path.write_text(content, encoding="utf-8", errors="replace")
         with contextlib.suppress(ReeltalkError):
             guessed(path, films=("a.mp4", "b/c.mkv"))
+
+
+def test_options_of_numpy_may_hold_line_breaks_and_backslashes(tmp_path: Path) -> None:
+    table = as_file(tmp_path, "q.csv", "video,question,options,answer\na.mp4,Which?,\"['C:\\x' 'two\nlines']\",B\n")
+    [turn] = turns(guessed(table))
+    assert turn.options == ("C:\\x", "two\nlines")
+
+
+def test_json_by_columns_loses_no_row_where_its_lists_differ_in_length(tmp_path: Path) -> None:
+    lists: Json = {"video": ["a.mp4", "b.mp4"], "question": ["Who?", "What?"], "answer": ["a man"]}
+    with pytest.raises(InputError, match="not a list of objects"):
+        guessed(as_file(tmp_path, "q.json", lists))
+    split: Json = {"columns": ["video", "question", "answer"], "data": [["a.mp4", "Who?", "a man"], ["b.mp4"]]}
+    table = guessed(as_file(tmp_path, "q.json", split))
+    assert (len(turns(table)), len(table.content.rejected)) == (1, 1)
+
+
+def test_a_table_that_is_too_large_is_refused_and_not_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reeltalk.formats.table_forms._MOST_BYTES", 64)
+    table = as_file(tmp_path, "q.csv", "video,question,answer\n" + "a.mp4,Who is there?,a man\n" * 3)
+    with pytest.raises(InputError, match="over 256 MiB"):
+        guessed(table)

@@ -3,7 +3,7 @@
 import pytest
 
 from reeltalk.language.answer_reading import read_answer
-from reeltalk.language.near_misses import fault_of, lacking, misread, variants
+from reeltalk.language.near_misses import fault_of, misread, missing_slots, variants
 from reeltalk.schema.dialogue import AnswerKey
 
 FALSE_PREMISE = AnswerKey(
@@ -63,9 +63,9 @@ def test_a_refusal_denies_the_premise(answer: str, right: bool) -> None:
 def test_a_key_that_lacks_a_slot_is_named() -> None:
     bare = AnswerKey(type="refusal", values=("absent",))
 
-    assert lacking(bare) == ("about",)
-    assert lacking(COMPLAINS.model_copy(update={"receiver": ()})) == ("receiver",)
-    assert lacking(FALSE_PREMISE.model_copy(update={"instead": ()})) == ("instead",)
+    assert missing_slots(bare) == ("about",)
+    assert missing_slots(COMPLAINS.model_copy(update={"receiver": ()})) == ("receiver",)
+    assert missing_slots(FALSE_PREMISE.model_copy(update={"instead": ()})) == ("instead",)
     assert fault_of(bare, "That does not happen.") == "lacks about"
     assert fault_of(COMPLAINS, "Anna complains to Tom about the notes.") is None
 

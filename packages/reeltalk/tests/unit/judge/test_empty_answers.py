@@ -12,7 +12,7 @@ from reeltalk.judge.checklist import ChecklistJudge
 from reeltalk.judge.judge import NULL_MODEL, Judge, JudgeUnit
 from reeltalk.judge.protocol import find_protocol
 from reeltalk.judge.single_answers import single_answer_judge
-from reeltalk.judge.turns import EMPTY, judge_unit
+from reeltalk.judge.turns import EMPTY_ANSWER, judge_unit
 from reeltalk.judge.vdeval import VDEval
 from reeltalk.llm import Message, Reply
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -70,7 +70,7 @@ def test_an_empty_answer_has_the_lowest_value(protocol: str, text: str) -> None:
     assert values[1] == {described.criteria[0].low}
     assert values[2] == {None}
     assert max(filter(None, values[0])) > described.criteria[0].low
-    assert {row.explanation for row in rows if row.turn_index == 1} == {EMPTY}
+    assert {row.explanation for row in rows if row.turn_index == 1} == {EMPTY_ANSWER}
     assert {row.state for row in rows if row.turn_index == 1} == {ScoreState.SCORED}
 
 

@@ -12,8 +12,8 @@ from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.judge.rating import OfficialScriptStopsError, lave_compat
 from reeltalk.judge.single_answers import (
     clair_compat,
+    frequent_references,
     is_binary,
-    kept_references,
     llm_acc_compat,
     shown_references,
     single_answer_judge,
@@ -152,8 +152,8 @@ def test_numbers_can_be_broken_down_by_turn_and_question_type(protocol: Judge, g
 
 def test_lave_drops_references_that_few_gave() -> None:
     references = ["a"] * 8 + ["b"] * 2 + ["c"]
-    assert kept_references(references) == ["a"] * 8
-    assert kept_references([*references, "b"]) == ["a"] * 8 + ["b"] * 3
+    assert frequent_references(references) == ["a"] * 8
+    assert frequent_references([*references, "b"]) == ["a"] * 8 + ["b"] * 3
 
 
 def test_lave_shows_references_sorted_and_quoted() -> None:

@@ -117,7 +117,7 @@ def test_what_passes_is_asked_again(told: Told, kind: str) -> None:
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ([refusal(401, "no such key")], "answered 401.*no such key$"),
+        ([refusal(400, "no such field")], "answered 400.*no such field$"),
         ([refusal(500)] * 2, r"answered 500.*\(asked 2 times\)"),
         (["  "] * 2, r"empty reply \(asked 2 times\)"),
         ([{"nonsense": 1}] * 2, "sent no reply"),

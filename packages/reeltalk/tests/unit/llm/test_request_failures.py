@@ -1,5 +1,6 @@
 """A refusal of one request is told from one that every request would meet."""
 
+import contextlib
 import tomllib
 from typing import Any
 
@@ -10,7 +11,14 @@ from reeltalk.errors import OF_ONE_REQUEST, ModelError, OutageError
 from reeltalk.llm import LanguageModel, Message
 from reeltalk.llm.model import Endpoint
 from reeltalk.llm.retrying import IN_A_ROW, Breaker
-from reeltalk.llm.wire import REQUEST_FAILURES, CompletionBody, RefusedError, failure_of_request, is_spent
+from reeltalk.llm.wire import (
+    REQUEST_FAILURES,
+    CompletionBody,
+    RefusedError,
+    failure_of_request,
+    is_spent,
+    kind_of_status,
+)
 
 RAW = tomllib.loads(REQUEST_FAILURES.read_text(encoding="utf-8"))
 OF_REQUEST = [(row["what"], status, body) for row in RAW["failure"] for status, body in row["examples"]]
@@ -35,6 +43,36 @@ def test_quota_that_is_used_up_is_not_busy(status: int, body: str) -> None:
 @pytest.mark.parametrize(("status", "body"), [*RAW["quota"]["passing"], *((s, b) for _, s, b in OF_REQUEST)])
 def test_what_passes_in_minutes_is_no_used_up_quota(status: int, body: str) -> None:
     assert not is_spent(status, body)
+
+
+LASTING = [(row["kind"], status, body) for row in RAW["lasting"] for status, body in row["examples"]]
+
+
+@pytest.mark.parametrize(("kind", "status", "body"), LASTING)
+def test_what_no_request_survives_is_told_from_what_one_meets(kind: str, status: int, body: str) -> None:
+    assert failure_of_request(status, body) is None
+    assert not is_spent(status, body)
+    assert kind_of_status(400 if status == 200 else status, body) == kind
+
+
+@pytest.mark.parametrize(("status", "body"), [*RAW["unclear"]["examples"], *((s, b) for _, s, b in OF_REQUEST)])
+def test_what_may_be_of_one_request_never_stops_a_command_at_once(status: int, body: str) -> None:
+    assert failure_of_request(status, body) is not None or kind_of_status(status, body) == "invalid"
+
+
+@pytest.mark.parametrize("good", [0, 3])
+def test_a_server_that_refuses_all_is_asked_once_or_twice(good: int, full: bool) -> None:
+    for kind, status, body in LASTING if full else LASTING[::8]:
+        answers: list[str | Answer] = [Answer(status, body)] * IN_A_ROW + ["hello"] * good
+        with serve(lambda _, left=answers: left.pop(), keep=0) as server:
+            asked = LanguageModel(Endpoint(model="tiny", base_url=server.base_url, backoff_s=0))
+            with contextlib.closing(asked):
+                for number in range(good + bool(good)):
+                    with contextlib.suppress(ModelError):
+                        asked.ask([Message("user", f"{number}")])
+                with pytest.raises(OutageError, match="correct the key" if kind == "access" else "the model's name"):
+                    asked.ask([Message("user", "last")])
+            assert server.count == good + 1 + bool(good), body
 
 
 def test_such_failures_never_stop_a_command_and_others_still_do() -> None:
@@ -76,7 +114,7 @@ INPUT_LENGTH = "internal error happened, status code ResponseType.INPUT_LENGTH_E
 def test_a_reply_without_an_answer_may_be_a_failure_of_its_request(body: dict[str, Any], what: str) -> None:
     with pytest.raises(ModelError, match=f"{OF_ONE_REQUEST}.*{what}") as raised:
         CompletionBody.model_validate(body).reply(ENDPOINT)
-    assert raised.value.kind == "request"
+    assert raised.value.kind == ("request" if what == "too long" else "content")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +159,7 @@ def test_it_is_asked_once_and_told_with_the_servers_words(
             for number in range(1, IN_A_ROW + 3):
                 with pytest.raises(ModelError, match=f"{OF_ONE_REQUEST} {what}") as raised:
                     asked.ask([Message("user", f"{number}")], schema=schema if number % 2 else None)
-                assert raised.value.kind == "request"
+                assert raised.value.kind == ("content" if body is FILTERED else "request")
                 assert body["error"]["message"] in str(raised.value)
                 assert server.count == number
         finally:

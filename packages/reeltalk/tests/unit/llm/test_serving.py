@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 from scripted_server import FAULTS, Answer, Body, Script, Server, completion, faulty, serve, words
 
-from reeltalk.errors import BudgetError, ModelError, ReeltalkError, SettingError
+from reeltalk.errors import BudgetError, ModelError, OutageError, ReeltalkError, SettingError
 from reeltalk.llm import Budget, Endpoint, Message, Reply, ReplyStore
 from reeltalk.llm.connections import CUT, FIRST
 from reeltalk.llm.inspect_models import InspectSender
@@ -164,7 +164,7 @@ class TestReplies:
 
     def test_errors_are_never_kept(self, store: ReplyStore) -> None:
         with serve(in_turn(Answer(401, {"error": {"message": "no such key"}}), "hello")) as server:
-            with pytest.raises(ModelError, match=r"tiny at http.* answered 401.*no such key"):
+            with pytest.raises(OutageError, match=r"tiny at http.* answered 401.*no such key"):
                 ask(server.base_url, store)
             assert len(store) == 0
             assert ask(server.base_url, store).text == "hello"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reeltalk.metrics.agree import agrees, content_words, essence, is_yes_no, polarity, states
+from reeltalk.metrics.agree import added_words, agrees, content_words, is_yes_no, polarity, states_reference
 
 SAME = [
     ("On the kitchen table.", "He puts it on the kitchen table.", "Where does he put the mug?"),
@@ -66,10 +66,10 @@ def test_without_a_reference_nothing_agrees() -> None:
 
 
 def test_the_essence_is_what_is_new() -> None:
-    assert essence("Yes, he opens it.") == ("yes",)
-    assert essence("He does so twice.", "How many times does he jump?") == ("2",)
-    assert essence("He puts the mug on the table.", "Where does he put the mug?") == ("tabl",)
-    assert essence("Off.", "Is it on or off?") == ("off",)
+    assert added_words("Yes, he opens it.") == ("yes",)
+    assert added_words("He does so twice.", "How many times does he jump?") == ("2",)
+    assert added_words("He puts the mug on the table.", "Where does he put the mug?") == ("tabl",)
+    assert added_words("Off.", "Is it on or off?") == ("off",)
     assert content_words("He takes, taking, took two mugs") == ("tak", "2", "mug")
 
 
@@ -84,12 +84,12 @@ def test_a_yes_no_question_is_known_by_its_auxiliary() -> None:
 
 def test_a_longer_text_may_state_the_answer() -> None:
     long = "At the end the mug is on the desk, and after that he opens the fridge twice."
-    assert states(long, "On the desk.", "Where is the mug?")
-    assert states(long, "He opens the fridge.", "What does he do next?")
-    assert states(long, "Twice.", "How many times does he open the fridge?")
-    assert not states(long, "On the sofa.", "Where is the mug?")
-    assert not states(long, "He does not open the fridge.", "What does he do next?")
-    assert not states(long, "Three times.", "How many times does he open the fridge?")
+    assert states_reference(long, "On the desk.", "Where is the mug?")
+    assert states_reference(long, "He opens the fridge.", "What does he do next?")
+    assert states_reference(long, "Twice.", "How many times does he open the fridge?")
+    assert not states_reference(long, "On the sofa.", "Where is the mug?")
+    assert not states_reference(long, "He does not open the fridge.", "What does he do next?")
+    assert not states_reference(long, "Three times.", "How many times does he open the fridge?")
 
 
 def test_names_that_look_like_denials_are_none() -> None:

@@ -24,7 +24,7 @@ from reeltalk.metrics.agreement import (
 )
 from reeltalk.metrics.correlation import (
     COEFFICIENTS,
-    CONSTANT,
+    CONSTANT_SIDE,
     TOO_FEW,
     Coefficient,
     correlation,
@@ -33,7 +33,7 @@ from reeltalk.metrics.correlation import (
     partial_correlation,
     spearman_of_held_ranks,
 )
-from reeltalk.metrics.draws import CORRELATION, Draws, draw_videos, surely_differ
+from reeltalk.metrics.draws import CORRELATION, Draws, draw_videos, significant_differences
 
 EXACT = 1e-9
 
@@ -220,7 +220,7 @@ def test_intervals_of_five_videos_hold(kind: str, full: bool) -> None:
 
 def test_what_is_undefined_has_a_reason_and_no_number() -> None:
     x = np.array([1.0, 2.0, 3.0, 4.0])
-    assert correlation("spearman", x, np.ones(4)) == (None, CONSTANT.format(side="the second", verb="says"))
+    assert correlation("spearman", x, np.ones(4)) == (None, CONSTANT_SIDE.format(side="the second", verb="says"))
     assert correlation("kendall", x[:2], x[:2]) == (None, TOO_FEW)
     draws = draws_of(2, 4)
     assert krippendorff_alpha(np.full((4, 2), 3.0), draws, scale="ordinal").reason == ALL_ALIKE
@@ -274,8 +274,8 @@ def test_judges_are_told_apart_only_where_all_pairs_together_allow_it() -> None:
     errors = np.array([0.02, 0.02, 0.01, 0.0])
     drawn = found + rng.normal(0, 1, (500, 4)) * errors
     # Twice its standard error is enough for a difference alone, and not for one of four.
-    assert surely_differ(found, drawn).tolist() == [False, True, False, False]
-    assert surely_differ(found[2:3], drawn[:, 2:3]).tolist() == [True]
+    assert significant_differences(found, drawn).tolist() == [False, True, False, False]
+    assert significant_differences(found[2:3], drawn[:, 2:3]).tolist() == [True]
 
 
 def test_judges_that_are_equal_are_seldom_told_apart() -> None:
@@ -286,7 +286,7 @@ def test_judges_that_are_equal_are_seldom_told_apart() -> None:
     for _ in range(200):
         values = rng.normal(0, 1, 10)
         drawn = values + rng.normal(0, 1, (300, 10))
-        wrong += bool(surely_differ(values[first] - values[second], drawn[:, first] - drawn[:, second]).any())
+        wrong += bool(significant_differences(values[first] - values[second], drawn[:, first] - drawn[:, second]).any())
     assert wrong < 200 * 0.2
 
 

@@ -10,7 +10,7 @@ import pytest
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
 from reeltalk.evaluation.settings import PlaySettings
-from reeltalk.metrics.selection import AFTER, BESIDE, TurnState, select_turns
+from reeltalk.metrics.selection import AFTER_LEFT_OUT, BESIDE_LEFT_OUT, TurnState, select_turns
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
@@ -21,7 +21,7 @@ from reeltalk.schema.rewriting import Rewrite
 from reeltalk.stages import evaluate, export_layout, freeze
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.foreign import SELECTION
+from reeltalk.store.foreign import SELECTION_FILE
 from reeltalk.store.tables import CHAINS, GATES, REJECTED
 from reeltalk.store.validate import validate
 
@@ -127,13 +127,13 @@ def test_what_is_flagged_goes_with_what_hangs_on_it() -> None:
     found = select_turns(whole)
     assert {(row.id, row.turn_index): row.reason for row in found.left} == {
         ("b", 3): "flagged: lint.yes_no",
-        ("b", 4): AFTER,
-        ("tasked", 0): BESIDE,
-        ("tasked", 1): BESIDE,
+        ("b", 4): AFTER_LEFT_OUT,
+        ("tasked", 0): BESIDE_LEFT_OUT,
+        ("tasked", 1): BESIDE_LEFT_OUT,
         ("tasked", 2): "flagged: answerable",
-        ("tasked", 3): BESIDE,
+        ("tasked", 3): BESIDE_LEFT_OUT,
         ("free", 2): "flagged: leak.blind",
-        ("free", 3): AFTER,
+        ("free", 3): AFTER_LEFT_OUT,
     }
     assert found.kept == {TurnState.PASSED: 10, TurnState.UNVERIFIED: 2}
     left = found.content
@@ -204,7 +204,7 @@ def test_a_release_holds_no_flagged_turn_and_records_what_it_left_out(benchmark:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_an_export_holds_no_flagged_turn_and_counts_them(layout: str, benchmark: Benchmark, tmp_path: Path) -> None:
     done = export_layout(benchmark, layout, tmp_path / "out")
-    document = json.loads((tmp_path / "out" / SELECTION).read_text(encoding="utf-8"))
+    document = json.loads((tmp_path / "out" / SELECTION_FILE).read_text(encoding="utf-8"))
     assert (document["turns"], document["left_out"], document["kept"]) == (20, 8, {"passed": 10, "unverified": 2})
     assert document["by_reason"]["flagged: answerable"] == 1
     assert {"table": "chains", "id": "b", "turn_index": 3, "reason": "flagged: lint.yes_no"} in document[
@@ -215,7 +215,7 @@ def test_an_export_holds_no_flagged_turn_and_counts_them(layout: str, benchmark:
         texts = "".join(
             file.read_text(encoding="utf-8")
             for file in (tmp_path / "out").rglob("*")
-            if file.is_file() and file.name != SELECTION
+            if file.is_file() and file.name != SELECTION_FILE
         )
         for name, number in (("b", 3), ("b", 4), ("tasked", 0), ("tasked", 2), ("free", 2), ("free", 3)):
             assert f"{name} number {number}" not in texts
@@ -229,7 +229,7 @@ def test_questions_and_training_data_leave_out_the_same(benchmark: Benchmark, tm
     out = tmp_path / "questions.jsonl"
     assert run(["export", "questions", str(benchmark.path), str(out)]) == 0
     assert len(out.read_text().splitlines()) == 12
-    assert json.loads((tmp_path / f"questions.{SELECTION}").read_text())["left_out"] == 8
+    assert json.loads((tmp_path / f"questions.{SELECTION_FILE}").read_text())["left_out"] == 8
     assert run(["export", "questions", str(benchmark.path), str(out), "--only", "all", "--overwrite"]) == 0
     assert len(out.read_text().splitlines()) == 20
 
@@ -285,4 +285,4 @@ def test_an_export_of_turns_that_all_passed_has_no_file_of_ours(benchmark: Bench
     Benchmark.create(tmp_path / "passed").write_content(chains, stage="test")
     done = export_layout(Benchmark.open(tmp_path / "passed"), "svbench", tmp_path / "out")
     assert done.selection == "all 8 turns: 8 passed"
-    assert not (tmp_path / "out" / SELECTION).exists()
+    assert not (tmp_path / "out" / SELECTION_FILE).exists()

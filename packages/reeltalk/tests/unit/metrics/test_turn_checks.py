@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from side_by_side import JUDGES, written
+from two_writers import JUDGES, written
 
 from reeltalk.cli import run
 from reeltalk.metrics.turn_checks import (

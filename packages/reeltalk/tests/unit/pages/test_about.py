@@ -47,6 +47,7 @@ def test_a_model_has_what_is_said_and_nothing_else(tmp_path: Path) -> None:
         ('kind = "open"', "at kind"),
         ("[a\n", "is not TOML"),
         ("[a]\nx = \n", ":2)"),
+        ("[a]\nframes = " + "9" * 5000, "is not TOML"),
     ],
 )
 def test_what_is_wrong_is_named_with_file_and_key(tmp_path: Path, text: str, told: str) -> None:

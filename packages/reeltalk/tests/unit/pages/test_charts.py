@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import altair
 import pytest
 
-from reeltalk.analysis.estimates import FEW, Estimate
+from reeltalk.analysis.estimates import FEW_TURNS, Estimate
 from reeltalk.pages import charts
 from reeltalk.pages.charts import (
     DASHES,
@@ -49,7 +49,7 @@ EXAMPLES: Mapping[str, Callable[[], str]] = {
         [Mark(0, HOSTILE, SOME), Mark(1, "b", None)], title=HOSTILE, axis=HOSTILE, band=SOME, floors={0: 0.2}
     ),
     "differences": lambda: interval_chart(
-        [Mark(0, HOSTILE, SOME, told=HOSTILE, hollow=True), Mark(1, "b", None)], title=HOSTILE, axis="a", line=0.0
+        [Mark(0, HOSTILE, SOME, tooltip=HOSTILE, hollow=True), Mark(1, "b", None)], title=HOSTILE, axis="a", line=0.0
     ),
     "groups": lambda: interval_chart(
         [Mark(0, HOSTILE, SOME, row=HOSTILE), Mark(1, "b", BARE, row=HOSTILE)], title=HOSTILE, axis="a", few=30
@@ -263,7 +263,7 @@ class TestIntervals:
         assert "floor: 0.1000" in tooltips(svg)
 
     def test_a_hollow_mark_has_the_colour_of_the_page(self) -> None:
-        marks = [Mark(2, "c", SOME), Mark(2, "c", BARE, hollow=True, told="0.5, after a wrong answer")]
+        marks = [Mark(2, "c", SOME), Mark(2, "c", BARE, hollow=True, tooltip="0.5, after a wrong answer")]
         svg = interval_chart(marks, title="t", axis="a")
         assert [one.get("fill") for one in markers(svg)] == ["var(--m2)", "var(--paper)"]
         assert {one.get("stroke") for one in markers(svg)} == {"var(--m2)"}
@@ -280,7 +280,7 @@ class TestIntervals:
 
 class TestLines:
     def test_points_on_few_turns_are_faded_and_not_joined(self) -> None:
-        marks = line((1, estimate(0.5)), (2, estimate(0.4)), (3, estimate(0.1, n=FEW - 1)))
+        marks = line((1, estimate(0.5)), (2, estimate(0.4)), (3, estimate(0.1, n=FEW_TURNS - 1)))
         svg = line_chart(marks, title="t", axis="turn", values="v", names={})
         assert joined(svg) == [2]
         assert [one.get("opacity") for one in markers(svg)] == ["1", "1", "0.35"]

@@ -4,10 +4,10 @@ import pytest
 
 from reeltalk.analysis.columns import (
     Kind,
+    base_metric,
     columns,
     differing_parts,
     direction_of,
-    fixed_of,
     floor_of,
     items_of,
     metric_kind,
@@ -82,8 +82,8 @@ def test_what_stands_beside_a_headline_follows_it() -> None:
 
 
 def test_an_official_figure_names_the_one_it_stands_beside() -> None:
-    assert fixed_of("mtv.compat.summary") == "mtv.summary"
-    assert fixed_of("mtv.floor") == "mtv"
+    assert base_metric("mtv.compat.summary") == "mtv.summary"
+    assert base_metric("mtv.floor") == "mtv"
 
 
 def test_titles_are_words() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from page_world import World
-from side_by_side import written
+from two_writers import written
 
 from reeltalk.cli import run
 from reeltalk.metrics.counting import count_benchmark, count_words, format_counts
@@ -20,8 +20,8 @@ from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES
 @pytest.fixture(scope="module")
 def constructed(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shown") / "household"
-    assert not is_constructed(Benchmark.open(world.made("told/2")))
-    shutil.copytree(world.made("written/2"), folder)
+    assert not is_constructed(Benchmark.open(world.made("told/4")))
+    shutil.copytree(world.made("written/4"), folder)
     benchmark = Benchmark.open(folder)
     raw = GateResult(
         gate="chains:written",

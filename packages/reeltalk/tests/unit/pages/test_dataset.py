@@ -189,7 +189,7 @@ def test_table_3_is_about_dialogues_and_their_videos(make: Maker) -> None:
 
 
 def test_published_data_sets_stand_below_ours() -> None:
-    found = DatasetNumbers("mine", videos=2, asked_videos=2, turns_in_dialogues=10, dialogues=2)
+    found = DatasetNumbers("mine", videos=2, videos_with_questions=2, turns_in_dialogues=10, dialogues=2)
     found.table_3 = DialogueCounts(2, 2, 10, 121.0, 4.0, None)
     found.dialogue_turns.counts.update({5: 2})
     found.seconds.counts.update({121.0: 2})

@@ -14,7 +14,7 @@ from reeltalk.analysis.finder import (
     found_in,
     make_finder,
     raw_share,
-    short,
+    shorten_line,
     word_row,
 )
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard
@@ -142,4 +142,4 @@ def test_rare_labels_give_way_where_there_are_too_many(make_run: RunMaker) -> No
 
 @pytest.mark.parametrize(("text", "found"), [("a\n b\u202e", "a b\ufffd"), ("x" * 9, "x" * 5 + "…"), ("", "")])
 def test_short_texts_are_one_visible_line(text: str, found: str) -> None:
-    assert short(text, 5) == found
+    assert shorten_line(text, 5) == found

@@ -72,7 +72,7 @@ def write_small_run(folder: Path) -> Run:
 def test_every_due_turn_and_unit_has_a_row_of_each_measure_with_its_state(tmp_path: Path) -> None:
     frame = write_small_run(tmp_path / "run").frame()
     assert frame.columns == list(COLUMNS)
-    shown = frame.filter(~pl.col("measure").cast(pl.String).is_in(list(score_frame.PLAYED)))
+    shown = frame.filter(~pl.col("measure").cast(pl.String).is_in(list(score_frame.PLAY_COLUMNS)))
     found = [tuple(row) for row in shown.select("turn_index", "measure", "value", "state", "reason").iter_rows()]
     assert sorted(found, key=lambda row: (row[1], row[0] or 0)) == [
         (0, "clair", 0.25, "scored", None),

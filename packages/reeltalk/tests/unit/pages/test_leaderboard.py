@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reeltalk.analysis.leaderboard import Cell, Leaderboard, build_leaderboard, key_of
+from reeltalk.analysis.leaderboard import Cell, Leaderboard, build_leaderboard, model_letter
 from reeltalk.analysis.values import format_value
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.runs import SummaryRow
@@ -128,7 +128,7 @@ def test_values_are_shown_with_sensible_digits() -> None:
 
 
 def test_letters_go_on_after_z() -> None:
-    assert [key_of(index) for index in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]
+    assert [model_letter(index) for index in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]
 
 
 def test_a_number_that_is_withheld_says_how_much_is_missing(make_run: RunMaker) -> None:

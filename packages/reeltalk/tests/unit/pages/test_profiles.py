@@ -17,7 +17,7 @@ from reeltalk.analysis.profiles import (
 )
 from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
 from reeltalk.errors import SettingError
-from reeltalk.evaluation.tables import Tables, summarise
+from reeltalk.evaluation.tables import Tables, add_summary
 from reeltalk.judge.cogme import CogMEJudge
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.metrics.profile import TAGS, WEIGHTS
@@ -53,7 +53,7 @@ def turns(
         },
         credit=credit,
         tag_credit={tag: np.array(values, float) for tag, values in (tag_credit or {}).items()},
-        asked=np.ones(credit.shape, bool),
+        was_asked=np.ones(credit.shape, bool),
         measures=("accuracy",) * credit.shape[1],
     )
 
@@ -90,7 +90,7 @@ def test_a_profile_has_the_numbers_and_intervals_of_a_run_that_was_judged() -> N
     judge = CogMEJudge()
     scores = [row for unit in units for row in asyncio.run(judge.judge(unit, None))]
     tables = Tables()
-    summarise("m", judge.measures(units, scores), subject="t", signed=(), tables=tables)
+    add_summary("m", judge.measures(units, scores), subject="t", signed=(), tables=tables)
     judged = {row.metric: row for row in tables.summary}
     (mine,) = model_profiles(turns(rows))
     for tag in TAGS:
@@ -117,7 +117,7 @@ def test_a_turn_without_a_score_is_no_zero() -> None:
     assert first.weighted["Object"].low is None
     assert second.weighted["Object"] is None
     assert second.overall is None
-    assert second.asked == 2
+    assert second.tagged_turns == 2
 
 
 def test_credit_of_a_rubric_counts_at_its_tag() -> None:

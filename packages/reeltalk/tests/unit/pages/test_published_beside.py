@@ -70,7 +70,7 @@ def values(table: ComparedTable, place: int = 0) -> dict[tuple[str, str | None],
 
 
 def told(table: ComparedTable) -> dict[str, str]:
-    return {reason.kind: reason.told for reason in (*table.common, *table.numbered)}
+    return {reason.kind: reason.text for reason in (*table.common, *table.numbered)}
 
 
 def test_dialogue_and_streaming_take_chains_and_paths(laid: Laid) -> None:
@@ -216,7 +216,7 @@ def test_frames_that_rows_differ_in_are_reasons_of_those_rows(laid: Laid) -> Non
     by_model = {theirs.row.model: {table.numbered[n - 1].kind for n in theirs.reasons} for theirs in table.theirs}
     assert "frames" not in by_model["VILA"]
     assert "frames" in by_model["MiniCPM-V 2.6"]
-    assert [r.told for r in table.numbered if r.told.startswith("1fps")] == ["1fps published; 8 here"]
+    assert [r.text for r in table.numbered if r.text.startswith("1fps")] == ["1fps published; 8 here"]
 
 
 def test_a_judge_s_name_is_compared_without_provider_and_case(laid: Laid) -> None:
@@ -255,7 +255,7 @@ def test_a_run_of_a_part_says_so(laid: Laid) -> None:
     number = OwnNumber("A", "mtv", {}, "x", 10, limit=5)
     table = read_published("mt-video-bench").table("v2-table-2")
     found = difference_reasons(read_published("mt-video-bench"), table, table.rows[0], [number])
-    assert next(reason.told for reason in found if reason.kind == "part") == "only the first 5 were played here"
+    assert next(reason.text for reason in found if reason.kind == "part") == "only the first 5 were played here"
 
 
 def test_a_signature_of_another_program_gives_reasons_all_the_same() -> None:
@@ -263,7 +263,7 @@ def test_a_signature_of_another_program_gives_reasons_all_the_same() -> None:
     number = OwnNumber("A", "svbench.OS", {}, "", 10)
     bench: PublishedBenchmark = read_published("svbench")
     table = bench.table("table-2")
-    why = {reason.kind: reason.told for reason in difference_reasons(bench, table, table.rows[0], [number])}
+    why = {reason.kind: reason.text for reason in difference_reasons(bench, table, table.rows[0], [number])}
     assert why["judge"] == "GPT-4 published; not stated here"
 
 

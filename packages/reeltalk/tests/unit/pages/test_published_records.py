@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from reeltalk.analysis.columns import info_of
+from reeltalk.analysis.columns import metric_info
 from reeltalk.analysis.published.records import (
-    FILES,
+    PUBLISHED_FILES,
     PublishedTable,
     published_numbers,
     read_published,
@@ -221,13 +221,13 @@ def test_related_benchmarks_are_those_recovered(recovered: Any) -> None:
     assert list(cells("ovo-bench", "lmms-eval").values()) == [list(row.values()) for row in ovo.values()]
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", PUBLISHED_FILES)
 def test_every_measure_is_one_of_ours(name: str) -> None:
     for number in published_numbers(read_published(name)):
         if number.metric is None:
             continue
         family, *rest = number.metric.split(".")
-        assert info_of(number.metric) is not None
+        assert metric_info(number.metric) is not None
         if family == "cogme" and rest:
             assert rest[-1] in TAGS
         if family == "mtv" and rest:
@@ -236,7 +236,7 @@ def test_every_measure_is_one_of_ours(name: str) -> None:
             assert rest[-1] in (*DIMENSIONS, "average")
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", PUBLISHED_FILES)
 def test_every_number_says_where_it_stands_and_how_it_is_known(name: str) -> None:
     found = list(published_numbers(read_published(name)))
     assert found
@@ -259,13 +259,13 @@ def test_an_unknown_name_gives_those_there_are() -> None:
 
 
 def test_csv_and_json_hold_every_number() -> None:
-    everything = sum(1 for name in FILES for _ in published_numbers(read_published(name)))
+    everything = sum(1 for name in PUBLISHED_FILES for _ in published_numbers(read_published(name)))
     assert len(list(csv.DictReader(io.StringIO(render_published((), "csv"))))) == everything
     assert len(json.loads(render_published((), "json"))) == everything
 
 
 def test_markdown_tables_are_whole() -> None:
-    for line in render_published(tuple(FILES), "markdown").splitlines():
+    for line in render_published(tuple(PUBLISHED_FILES), "markdown").splitlines():
         if line.startswith("|"):
             assert line.endswith(" |")
 

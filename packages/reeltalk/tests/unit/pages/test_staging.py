@@ -25,7 +25,7 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.runs import Run
-from reeltalk.video.sampling import evenly
+from reeltalk.video.sampling import pick_evenly
 from reeltalk_build.video.write import write_video
 
 RunMaker = Callable[..., Run]
@@ -205,4 +205,4 @@ def test_a_time_line_has_a_row_a_turn_and_a_row_for_those_who_saw_the_same() -> 
 
 @pytest.mark.parametrize(("count", "found"), [(0, []), (1, [3]), (2, [1, 5]), (3, [1, 3, 5]), (9, [1, 2, 3, 4, 5])])
 def test_moments_are_spread_evenly(count: int, found: list[float]) -> None:
-    assert evenly([1, 2, 3, 4, 5], count) == found
+    assert pick_evenly([1, 2, 3, 4, 5], count) == found

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.analysis.leaderboard import build_leaderboard
-from reeltalk.evaluation.tables import Tables, latency_measures, summarise
+from reeltalk.evaluation.tables import Tables, add_summary, latency_measures
 from reeltalk.pages.breakdowns import timings_by_length, timings_by_moment, timings_by_turn
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_report
@@ -56,7 +56,7 @@ def timed_run(folder: Path, models: tuple[str, ...] = MODELS, *, turns: int = 8)
     }  # fmt: skip
     for model, answered in rows.items():
         measures = latency_measures(answered, LENGTHS_S.get)
-        summarise(model, measures, subject="made.up", signed=(), tables=tables)
+        add_summary(model, measures, subject="made.up", signed=(), tables=tables)
     info = RunInfo(
         kind="evaluate", reeltalk_version="1", subject="made.up", metrics=tuple(tables.metrics),
         clusters=len(LENGTHS_S),

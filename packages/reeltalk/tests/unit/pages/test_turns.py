@@ -2,7 +2,7 @@
 
 import pytest
 
-from reeltalk.analysis.columns import share_of
+from reeltalk.analysis.columns import share_of_scale
 from reeltalk.analysis.turn_scores import credit_metric
 
 
@@ -21,7 +21,7 @@ from reeltalk.analysis.turn_scores import credit_metric
     ],
 )
 def test_a_value_has_its_place_on_its_scale(metric: str, value: float, share: float | None) -> None:
-    assert share_of(metric, value) == share
+    assert share_of_scale(metric, value) == share
 
 
 def test_the_most_exact_measure_says_how_right_an_answer_is() -> None:

@@ -61,7 +61,11 @@ def own_ray(work: Path) -> Iterator[str]:
         ray.shutdown()
 
 
-@pytest.fixture(scope="module", params=EXECUTORS, ids=["local-1", "local-3", "ray-3"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(one, marks=pytest.mark.slow if one[0] == "ray" else ()) for one in EXECUTORS],
+    ids=["local-1", "local-3", "ray-3"],
+)
 def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
     """One for all tests, as a process keeps one: what a call did to it, the next test finds."""
     name, workers = request.param
@@ -165,7 +169,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to be")
 
 
-@pytest.mark.parametrize("name", ["local", "ray"])
+@pytest.mark.parametrize("name", ["local", pytest.param("ray", marks=pytest.mark.slow)])
 def test_nothing_outlives_a_parent_that_is_killed(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     if name == "ray":
         name = request.getfixturevalue("own_ray")

@@ -25,6 +25,13 @@ def test_identifiers_are_one_printable_line(name: str) -> None:
         Clip(id=ClipId("c"), video_id=VideoId(name))
 
 
+@pytest.mark.parametrize("name", ["turn_index", "sample", "epoch"])
+@pytest.mark.parametrize("place", [-1, 2**31])
+def test_places_fit_into_the_tables_of_scores(name: str, place: int) -> None:
+    with pytest.raises(ValidationError, match=name):
+        JudgedScore.model_validate({name: place})
+
+
 @pytest.mark.parametrize(
     "fields",
     [

@@ -74,6 +74,8 @@ def test_a_name_without_an_address_must_be_one_of_openai(monkeypatch: pytest.Mon
     for name in ("qwen3", "gpt-oss-20b", "meta-llama/Llama-3", "openai/gpt-4o", "claude-opus-4", "o"):
         with pytest.raises(SettingError, match=f"--judge {name}: OpenAI has no model of this name.*--there http://"):
             check_server(name, None, None, name="--judge", option="--there")
+    with pytest.raises(SettingError, match="--writer grahp: it is none of graph, and no address of a model's server"):
+        check_server("grahp", None, None, name="--writer", besides=["graph"])
     for name in ("gpt-4o", "gpt-5.1-mini", "o3", "o4-mini", "chatgpt-4o-latest", "ft:gpt-4o:me::1", "inspect:a/b"):
         check_server(name, None, None)
     check_server("qwen3", "http://host/v1", "OPENAI_API_KEY")

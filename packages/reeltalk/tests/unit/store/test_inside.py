@@ -334,10 +334,10 @@ HOSTILE_RUNS: dict[str, Callable[[Path, Path], None]] = {
     **{f"{name} is a link": _link(name) for name in (
         "run.json", "files.json", "summary.json", "answers.jsonl", "scores/items.jsonl", "scores/curves.jsonl",
         "scores/groups.jsonl", "scores/judged-x.jsonl", "replies.sqlite", "request.json", "command.json", ".lock",
-        "controls/none/run.json", "logs/x.eval", "frames/x.jpg",
+        "controls/none/run.json", "frames/x.jpg",
     )},
     **{f"{name} is a linked folder": _link(name, "FOLDER") for name in (
-        "scores", "controls", "controls/none", "logs", "frames", ".remade", ".again", ".partial-1",
+        "scores", "controls", "controls/none", "frames", ".remade", ".again", ".partial-1",
     )},
     **{f"{name} is a pipe": _pipe(name) for name in (
         "answers.jsonl", "summary.json", "files.json", "scores/items.jsonl", ".lock", "replies.sqlite", "request.json",
@@ -527,7 +527,17 @@ def test_an_edited_benchmark_is_accepted_as_a_new_revision(bench: Path, capsys: 
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("way", ["evaluate", "judge", "report", "freeze", "export", "review", "text", "retry"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "evaluate",
+        "judge",
+        "report",
+        *(pytest.param(way, marks=pytest.mark.slow) for way in ("freeze", "export", "text")),
+        "review",
+        "retry",
+    ],
+)
 def test_other_references_are_not_played_under_the_old_hash(
     made: Path, tmp_path: Path, way: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

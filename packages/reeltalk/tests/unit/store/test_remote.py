@@ -209,7 +209,7 @@ def test_a_stopped_download_goes_on_where_it_was(odd: str, tmp_path: Path) -> No
     file = there.look("fine.mp4")
     assert file is not None
     traffic = Traffic()
-    traffic.told = lambda size_bytes: traffic.stop.set() if size_bytes else None
+    traffic.on_bytes = lambda size_bytes: traffic.stop.set() if size_bytes else None
     with pytest.raises(StoppedError):
         download_file(there, file, tmp_path, str, traffic, most_bytes=1 << 30)
     before, (partial,) = len(Odd.asked), tmp_path.glob(f"{PARTIAL_PREFIX}*")

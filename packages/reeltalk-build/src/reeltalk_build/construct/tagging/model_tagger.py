@@ -17,7 +17,7 @@ from reeltalk.progress import Progress
 from reeltalk.schema.labels import TAGGING_MANUAL, Content, Target, Thinking
 from reeltalk_build.construct.prompting import without_fences
 from reeltalk_build.construct.replies import ReplyType
-from reeltalk_build.construct.tagging.turns import MOST_TAGS, TurnTags, TurnToTag, decide, known_vocabularies
+from reeltalk_build.construct.tagging.turns import MOST_TAGS, TurnTags, TurnToTag, choose_tags, known_vocabularies
 from reeltalk_build.threads import map_threads
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
@@ -169,6 +169,6 @@ def _joined(replies: Sequence[_TagReply], number: int) -> TurnTags:
     shares = {
         name: {tag: votes[name, tag] / len(usable) for tag in tags} for name, tags in known_vocabularies().items()
     }
-    decisions = {name: decide(name, part) for name, part in shares.items()}
+    decisions = {name: choose_tags(name, part) for name, part in shares.items()}
     # A single reply gives no probabilities.
     return TurnTags(decisions, shares if len(usable) > 1 else {})

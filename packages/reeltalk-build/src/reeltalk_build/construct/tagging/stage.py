@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, Final, Protocol
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, ignore_progress
 from reeltalk.schema.labels import TagProposal, TagUnit
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import Json
@@ -114,7 +114,7 @@ def tag(
     settings: TagSettings,
     review: ReviewSettings,
     *,
-    progress: Progress = unseen,
+    progress: Progress = ignore_progress,
 ) -> TaggingResult:
     """Propose tags for the turns that lack them.
 

@@ -1,6 +1,6 @@
 """The turns of a benchmark as input to a tagger, with the origin of their tags: a person, a rule or a tagger.
 
-`decide` turns the probabilities of a tagger into tags, and `select_for_review` selects the turns that a person should
+`choose_tags` makes tags of a tagger's probabilities, and `select_for_review` selects the turns that a person should
 review.
 """
 
@@ -27,7 +27,7 @@ TABLE_OF: Final[Mapping[TagUnit, Table[Any]]] = {
 
 TAGGED: Final = ("cogme.target", "cogme.content", "cogme.thinking")
 """The vocabularies of a tagger, in the order in which their tags are stored."""
-ONE_OF: Final = frozenset({"cogme.thinking"})
+SINGLE_TAG_VOCABULARIES: Final = frozenset({"cogme.thinking"})
 """Vocabularies from which a question has exactly one tag."""
 
 UNVERIFIED: Final = "tags_verified"
@@ -140,7 +140,7 @@ def _origin(
 
 MOST_TAGS: Final = 3
 """Most targets, and most contents, of a question (CogME)."""
-TAKEN_FROM: Final = 0.5
+LEAST_PROBABILITY: Final = 0.5
 """Least probability of a tag that is taken."""
 
 
@@ -154,7 +154,7 @@ class TagDecision:
     """Least change of the probabilities that would change the tags, 0 to 0.5."""
 
 
-def decide(vocabulary: str, probabilities: Mapping[str, float]) -> TagDecision:
+def choose_tags(vocabulary: str, probabilities: Mapping[str, float]) -> TagDecision:
     """Choose the tags with a probability of 0.5 or more: at least the most likely one, at most three.
 
     Args:
@@ -164,16 +164,16 @@ def decide(vocabulary: str, probabilities: Mapping[str, float]) -> TagDecision:
     order = list(probabilities)
     ranked = sorted(order, key=lambda tag: -probabilities[tag])
     values = [probabilities[tag] for tag in ranked]
-    if vocabulary in ONE_OF:
+    if vocabulary in SINGLE_TAG_VOCABULARIES:
         count = 1
     else:
-        count = min(max(1, sum(value >= TAKEN_FROM for value in values)), MOST_TAGS)
+        count = min(max(1, sum(value >= LEAST_PROBABILITY for value in values)), MOST_TAGS)
     following = values[count] if count < len(values) else 0.0
     # If two tags change places, each probability changes by half the difference.
     margin = (values[count - 1] - following) / 2
-    if vocabulary not in ONE_OF and values[count - 1] >= TAKEN_FROM > following:
-        joins = TAKEN_FROM - following if count < MOST_TAGS else max(margin, TAKEN_FROM - following)
-        leaves = values[count - 1] - TAKEN_FROM if count > 1 else margin
+    if vocabulary not in SINGLE_TAG_VOCABULARIES and values[count - 1] >= LEAST_PROBABILITY > following:
+        joins = LEAST_PROBABILITY - following if count < MOST_TAGS else max(margin, LEAST_PROBABILITY - following)
+        leaves = values[count - 1] - LEAST_PROBABILITY if count > 1 else margin
         margin = min(joins, leaves)
     taken = set(ranked[:count])
     return TagDecision(tuple(tag for tag in order if tag in taken), margin)

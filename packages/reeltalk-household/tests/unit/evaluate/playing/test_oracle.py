@@ -16,7 +16,7 @@ from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import DIALOGUES
 from reeltalk_build.graph.reading import read_activity
-from reeltalk_household.oracle import NOT_HELD, OraclePlayer
+from reeltalk_household.oracle import NOT_IN_GRAPHS, OraclePlayer
 from reeltalk_household.questions.asking import stories, write_question_dialogues
 
 ENOUGH = 0.95
@@ -125,7 +125,7 @@ def test_a_false_premise_is_denied_by_the_graph_alone(household: Benchmark, play
     assert denied.startswith("That does not happen in the video: ")
     assert " Instead, " in denied
     # What does happen is not denied.
-    assert reply(action="grab", object=taken.main, agent=taken.agent) == Response(text=None, reason=NOT_HELD)
+    assert reply(action="grab", object=taken.main, agent=taken.agent) == Response(text=None, reason=NOT_IN_GRAPHS)
 
 
 def test_what_is_not_in_the_graphs_is_not_answered(player: OraclePlayer, dialogues: list[Dialogue]) -> None:

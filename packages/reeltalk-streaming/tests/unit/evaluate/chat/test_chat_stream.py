@@ -51,7 +51,7 @@ def test_every_conversation_begins_as_the_one_before() -> None:
     for n in range(3):
         stream.see(picture(n), n)
     assert stream.ask("One?").text == "3 pictures"
-    stream.told("Two?", "Yes.")
+    stream.add_exchange("Two?", "Yes.")
     stream.see(picture(9), 3.0)
     stream.instruct("Watch the cup.")
     said = stream.ask("Three?")
@@ -135,7 +135,7 @@ class Streaming:
         raise ValueError("no room")
     def speak(self):
         pass
-    def told(self, question, answer):
+    def add_exchange(self, question, answer):
         pass
 class Silent:
     def stream(self):
@@ -151,7 +151,7 @@ def test_a_class_of_the_users_own_answers_about_what_is_kept(tmp_path: Path) -> 
     for n in range(5):
         assert stream.see(picture(n), n) is None
     assert stream.ask("Now?").text == "3 frames, 1 turns, (24, 32, 3)"
-    stream.told("So?", "Yes.")
+    stream.add_exchange("So?", "Yes.")
     with pytest.raises(ModelError, match=r"Player has no answer: ValueError: no idea"):
         stream.ask("fail")
     stream.instruct("Watch.")

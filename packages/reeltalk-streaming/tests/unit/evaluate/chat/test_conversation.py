@@ -55,7 +55,7 @@ class Watcher:
     def speak(self) -> StreamAnswer:
         return StreamAnswer(f"ready at {self.seen[-1]}", 1, 1, 0.25, None)
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         raise AssertionError("nobody tells it")
 
 
@@ -67,8 +67,8 @@ class Page:
         self.notes: list[str] = []
         self.statuses: list[Status] = []
 
-    def said(self, at_s: float, text: str, *, asked: str | None) -> None:
-        self.answers.append((at_s, text, asked))
+    def show_answer(self, at_s: float, text: str, *, question: str | None) -> None:
+        self.answers.append((at_s, text, question))
 
     def note(self, text: str) -> None:
         self.notes.append(text)

@@ -56,7 +56,7 @@ class Plain:
         self.knows.append(f"said {len(answer)}")
         return StreamAnswer(answer, 5, 3, 0.1, None)
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         # As if it had said it itself.
         self.knows += [f"asked {question}", f"said {len(answer)}"]
 

@@ -116,7 +116,7 @@ def test_it_answers_as_a_fresh_stream_and_encodes_each_frame_once(
 def test_what_is_kept_is_bounded_and_what_is_lost_is_made_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = MiniModel(folder, longest_answer=8)
     expected = played(StreamPlayer(model), PlaySettings(), Screen())
-    monkeypatch.setattr(local_models, "KEPT_BYTES", 1)
+    monkeypatch.setattr(local_models, "CACHE_BYTES", 1)
     player = StreamPlayer(model)
     turns = played(player, PlaySettings(history="golden"), Screen())
     assert player.frames_encoded == 2 + 4 + 6 + 8

@@ -51,7 +51,7 @@ class Untold:
     def ask(self, question: str) -> StreamAnswer:
         raise AssertionError("nobody asks")
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         raise AssertionError("nobody tells")
 
 

@@ -76,7 +76,7 @@ class Ready:
         self.heard.append((question, self._at_s))
         return StreamAnswer("Two.", 0, 0, 0.25, None)
 
-    def told(self, question: str, answer: str) -> None:
+    def add_exchange(self, question: str, answer: str) -> None:
         raise AssertionError("nobody tells")
 
 

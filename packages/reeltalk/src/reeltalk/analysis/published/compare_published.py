@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.analysis.leaderboard import Leaderboard, ModelRow, key_of, why_no_value
+from reeltalk.analysis.leaderboard import Leaderboard, ModelRow, missing_reason, model_letter
 from reeltalk.analysis.published.records import (
     HOW_WORDS,
     PublishedBenchmark,
@@ -22,16 +22,16 @@ from reeltalk.schema.runs import GroupRow, SummaryRow
 from reeltalk.schema.scoring import Signature
 from reeltalk.store.runs import Run
 
-ANSWERS: Final = ".answers"
+ANSWERS_SUFFIX: Final = ".answers"
 """Suffix of the subject if answers in a published layout were scored; the layout comes before it."""
 
 
-ANSWERING: Final = "answering prompt"
+ANSWERING_PART: Final = "answering prompt"
 """Key of the prompt that asks for answers, among the parts of a signature."""
 PUBLISHED: Final = "published"
-JUDGED_IN: Final = (PUBLISHED, COMPAT)
+JUDGING_MODES: Final = (PUBLISHED, COMPAT)
 """Modes of judging; all others are of play."""
-AUTHORS: Final = "-published."
+AUTHORS_PROMPT: Final = "-published."
 """Stands in the signature of a prompt that was read from the authors' repository."""
 
 
@@ -58,7 +58,7 @@ class DifferenceReason:
 
     kind: str
     """`data`, `judge`, `frames` and so on."""
-    told: str
+    text: str
 
 
 def _name_parts(signature: str) -> tuple[str, dict[str, str]]:
@@ -70,12 +70,12 @@ def _name_parts(signature: str) -> tuple[str, dict[str, str]]:
     parts = dict(parsed.parts)
     modes = [value for key, value in parsed.parts if key == "mode"]
     # A judge's mode may follow that of play, or stand alone where answers were read from a file.
-    played = next((mode for mode in modes if mode not in JUDGED_IN), None)
+    played = next((mode for mode in modes if mode not in JUDGING_MODES), None)
     parts = {key: value for key, value in parts.items() if key != "mode"} | ({"mode": played} if played else {})
     parts |= {PUBLISHED: "yes"} if PUBLISHED in modes else {}
     if "sampling" in parts:
         # A chat model answered. Its prompt comes first, and a judge's may follow.
-        parts[ANSWERING] = next(value for key, value in parsed.parts if key == "prompt")
+        parts[ANSWERING_PART] = next(value for key, value in parsed.parts if key == "prompt")
     return parsed.subject, parts
 
 
@@ -91,8 +91,7 @@ def difference_reasons(
 
     Args:
         benchmark: What the row is from.
-        table: Likewise.
-        row: The row.
+        table: The published table.
         own: Every number of your runs in the table.
         imported: Formats from which the runs' benchmark was imported; None if it was not given.
     """
@@ -104,7 +103,7 @@ def difference_reasons(
     found += _version(table, own)
     found += _frames(table, row, own)
     found += _history(table, row, own)
-    found += _answering([number for number in own if ANSWERING in number.parts])
+    found += _answering([number for number in own if ANSWERING_PART in number.parts])
     if any(number.metric.split(".")[0] == "cogme" for number in own):
         found += _told("correctness", "choice", own, lambda number: number.parts.get("correctness"))
     if any(number.metric in TEXT_METRICS for number in own):
@@ -127,7 +126,7 @@ def _data(benchmark: PublishedBenchmark, own: Sequence[OwnNumber], imported: fro
         return DifferenceReason("data", told)
     if imported is not None or set(named) <= releases:
         return DifferenceReason("data", f"no hash of what was asked is published; here {hashes}")
-    if all(number.subject.endswith(ANSWERS) for number in own):
+    if all(number.subject.endswith(ANSWERS_SUFFIX) for number in own):
         return DifferenceReason("data", f"{benchmark.title}; here {', '.join(named)} ({hashes})")
     told = f"{benchmark.title}; here {', '.join(named)} ({hashes}); give the benchmark with --bench to check what it is"
     return DifferenceReason("data", told)
@@ -173,9 +172,11 @@ def _answering(own: Sequence[OwnNumber]) -> list[DifferenceReason]:
     if not own:
         return []
     found = []
-    if worded := [number for number in own if AUTHORS not in number.parts[ANSWERING]]:
-        told = _each(worded, lambda number: number.parts[ANSWERING])
-        found.append(DifferenceReason(ANSWERING, f"ours states the facts of the authors' in our own words: {told}"))
+    if worded := [number for number in own if AUTHORS_PROMPT not in number.parts[ANSWERING_PART]]:
+        told = _each(worded, lambda number: number.parts[ANSWERING_PART])
+        found.append(
+            DifferenceReason(ANSWERING_PART, f"ours states the facts of the authors' in our own words: {told}")
+        )
     if shown := [number for number in own if "size" in number.parts]:
         told = _each(shown, lambda number: f"{number.parts.get('policy')}, {number.parts['size']} px")
         found.append(DifferenceReason("pictures", f"chosen and scaled by each model's own code; here {told}"))
@@ -429,7 +430,7 @@ def _cell(pick: _Pick, run: Run) -> OwnCell:
     row, scale = pick.group if pick.group is not None else pick.row, pick.column.scale
     value, low, high = (None if end is None else end * scale for end in (row.value, row.low, row.high))
     withheld = row.value is None and row.over_scored is not None
-    reason = why_no_value(run, row) if row.value is None else None
+    reason = missing_reason(run, row) if row.value is None else None
     return OwnCell(value, low, high, row.n, row.unscored, withheld, reason)
 
 
@@ -437,7 +438,9 @@ def _number(index: int, model: ModelRow, pick: _Pick, official: bool) -> OwnNumb
     subject, parts = _name_parts(pick.row.signature)
     limit = model.run.info.settings.get("limit")
     n = (pick.group or pick.row).n
-    return OwnNumber(key_of(index), pick.metric, parts, subject, n, official, limit if isinstance(limit, int) else None)
+    return OwnNumber(
+        model_letter(index), pick.metric, parts, subject, n, official, limit if isinstance(limit, int) else None
+    )
 
 
 def _table(

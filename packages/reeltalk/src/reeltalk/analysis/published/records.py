@@ -15,7 +15,7 @@ from reeltalk.schema.record import Finite
 from reeltalk.store.documents import write_json
 from reeltalk.store.text_tables import markdown_table, write_csv
 
-FILES: Final = {
+PUBLISHED_FILES: Final = {
     "svbench": "svbench.toml",
     "mt-video-bench": "mt_video_bench.toml",
     "cogme": "cogme.toml",
@@ -186,14 +186,14 @@ def read_published(name: str) -> PublishedBenchmark:
     Raises:
         SettingError: There are none; the message lists the known benchmarks.
     """
-    if name not in FILES:
-        raise SettingError(f"no published numbers of {name!r} are known; there are: {', '.join(FILES)}")
+    if name not in PUBLISHED_FILES:
+        raise SettingError(f"no published numbers of {name!r} are known; there are: {', '.join(PUBLISHED_FILES)}")
     return _read(name)
 
 
 @cache
 def _read(name: str) -> PublishedBenchmark:
-    text = (files("reeltalk.analysis.published") / FILES[name]).read_text(encoding="utf-8")
+    text = (files("reeltalk.analysis.published") / PUBLISHED_FILES[name]).read_text(encoding="utf-8")
     # By the rules for JSON, a list becomes a tuple; values stay strict.
     return PublishedBenchmark.model_validate(_tuples(tomllib.loads(text)))
 
@@ -260,17 +260,17 @@ def render_published(names: Sequence[str], format: ListFormat) -> str:
         SettingError: Of one there are none.
     """
     if format in ("json", "csv"):
-        rows = [number for name in names or FILES for number in published_numbers(read_published(name))]
+        rows = [number for name in names or PUBLISHED_FILES for number in published_numbers(read_published(name))]
         return write_json([asdict(row) for row in rows]) if format == "json" else _csv(rows)
     if not names:
         return published_overview(markdown=format == "markdown")
-    write = markdown if format == "markdown" else _text
+    write = published_markdown if format == "markdown" else _text
     return "\n".join(write(read_published(name)) for name in names)
 
 
 def published_overview(*, markdown: bool = False) -> str:
     """Every benchmark with its tables and number of known numbers."""
-    found = [read_published(name) for name in FILES]
+    found = [read_published(name) for name in PUBLISHED_FILES]
     rows = [
         (each.name, f"{sum(1 for _ in published_numbers(each)):,}", f"{len(each.tables):,}", each.paper)
         for each in found
@@ -279,7 +279,7 @@ def published_overview(*, markdown: bool = False) -> str:
     return _markdown_table(header, rows) if markdown else aligned_table([header, *rows], words_last=True)
 
 
-def markdown(benchmark: PublishedBenchmark) -> str:
+def published_markdown(benchmark: PublishedBenchmark) -> str:
     """All tables of a benchmark as Markdown, each with its source."""
     parts = [f"## {benchmark.title}\n", f"{benchmark.paper}.\n"]
     parts += ["\n".join(f"- {_escaped(note)}" for note in benchmark.notes) + "\n"] if benchmark.notes else []

@@ -32,9 +32,9 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.rows import FieldValues, Mapped
+from reeltalk.store.rows import FieldValues, MappedRows
 from reeltalk.video.encode import pixels_of
-from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
+from reeltalk.video.frame_features import SMALL_SHAPE, FrameFeatures, describe_frames, shrink
 
 
 class RulePlayer:
@@ -61,10 +61,10 @@ BASELINES: Final = (
 )  # fmt: skip
 TRAIN: Final = "train"
 LOOK_EVERY_S: Final = 1.0
-KEPT_FRAMES: Final = 4096
+CACHED_FRAMES: Final = 4096
 """Number of small frames in memory, 7 KB each. The turns of a dialogue use the same frames."""
-KEPT_VIEWS: Final = 16
-KEPT_UNITS: Final = 64
+CACHED_VIEWS: Final = 16
+CACHED_UNITS: Final = 64
 """Chains and dialogues that are kept after one of their turns was read."""
 CALL_S: Final = 600.0
 MEMORY_BYTES: Final = 1 << 30
@@ -72,6 +72,8 @@ MEMORY_BYTES: Final = 1 << 30
 
 class BaselinePlayer:
     """A player that asks an answerer. It uses nothing learned from the video in question."""
+
+    sees_frames = False
 
     def __init__(self, answerer: Answerer) -> None:
         self._answerer = answerer
@@ -83,10 +85,6 @@ class BaselinePlayer:
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         return (("baseline", _as_part(self._answerer.signature)),)
-
-    @property
-    def sees_frames(self) -> bool:
-        return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """The baseline's answer, empty if it has none: every model then has an answer to the same turns."""
@@ -102,23 +100,18 @@ class FramesPlayer:
     frame it is the *history* baseline.
     """
 
+    sees_frames = True
+    name = "frames"
+
     def __init__(self, looking: LookingAnswerer) -> None:
         self._looking = looking
         self._small: OrderedDict[bytes, NDArray[np.uint8]] = OrderedDict()
         self._views: OrderedDict[tuple[tuple[bytes, ...], tuple[Interval, ...]], FrameFeatures] = OrderedDict()
 
     @property
-    def name(self) -> str:
-        return "frames"
-
-    @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The features, and the turns that it learnt from."""
         return (("baseline", _as_part(self._looking.signature)),)
-
-    @property
-    def sees_frames(self) -> bool:
-        return True
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """The best answer among those of similar questions; empty if there are none."""
@@ -138,17 +131,17 @@ class FramesPlayer:
         key = (references, seen.step.clips)
         if key not in self._views:
             small = [await self._picture(reference, pictures) for reference in references]
-            stacked = np.array(small, np.uint8).reshape(-1, *SMALL, 3)
-            shown = features([frame.pts_s for frame in seen.frames], stacked)
+            stacked = np.array(small, np.uint8).reshape(-1, *SMALL_SHAPE, 3)
+            shown = describe_frames([frame.pts_s for frame in seen.frames], stacked)
             self._views[key] = visible_frames(shown, None, seen.step.clips)
-            if len(self._views) > KEPT_VIEWS:
+            if len(self._views) > CACHED_VIEWS:
                 self._views.popitem(last=False)
         return self._views[key]
 
     async def _picture(self, reference: bytes, pictures: Pictures) -> NDArray[np.uint8]:
         if reference not in self._small:
-            self._small[reference] = shrunk(pixels_of(await pictures.jpeg(reference)))
-            if len(self._small) > KEPT_FRAMES:
+            self._small[reference] = shrink(pixels_of(await pictures.jpeg(reference)))
+            if len(self._small) > CACHED_FRAMES:
                 self._small.popitem(last=False)
         return self._small[reference]
 
@@ -168,7 +161,7 @@ def training_pairs(content: Content, *, split: str = TRAIN) -> Sequence[KnownTur
     tables: tuple[Sequence[QAChain | Dialogue], ...] = (content.chains, content.dialogues)
     clips = clip_intervals(content)
 
-    @lru_cache(KEPT_UNITS)
+    @lru_cache(CACHED_UNITS)
     def turns_of(table: int, place: int) -> dict[int, KnownTurn]:
         unit = tables[table][place]
         names = (unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids
@@ -199,7 +192,7 @@ def training_pairs(content: Content, *, split: str = TRAIN) -> Sequence[KnownTur
         for index, turn in enumerate(unit.turns)
         if turn.references
     ]
-    return Mapped(known, lambda turn: turns_of(turn[0], turn[1])[turn[2]])
+    return MappedRows(known, lambda turn: turns_of(turn[0], turn[1])[turn[2]])
 
 
 def baseline_player(
@@ -298,7 +291,7 @@ def look_at_videos(
         if isinstance(outcome, Failure):
             raise BenchmarkError(f"the video {video.id!r} cannot be decoded: {outcome}")
         pixels = np.frombuffer(base64.b64decode(outcome["pixels"]), np.uint8)
-        found[str(video.id)] = features(outcome["times_s"], pixels.reshape(-1, *SMALL, 3))
+        found[str(video.id)] = describe_frames(outcome["times_s"], pixels.reshape(-1, *SMALL_SHAPE, 3))
     return found
 
 

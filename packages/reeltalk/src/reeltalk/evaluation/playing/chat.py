@@ -22,7 +22,7 @@ from reeltalk.schema.scoring import short_hash
 PROMPTS: Final = Path(__file__).parent / "prompts"
 STYLES: Final = PROMPTS / "styles"
 FORMS: Final = PROMPTS / "forms"
-OWN: Final = ".md"
+PROMPT_SUFFIX: Final = ".md"
 """Ending of a prompt of the user's own."""
 QUESTION, HISTORY = "question", "history"
 """Fields of a prompt that is a user's message: the question, and the dialogue before it as a Python list."""
@@ -47,7 +47,7 @@ def answer_prompt(name: str, style: AnswerStyle = "free") -> Prompt:
     Raises:
         SettingError: There is no prompt of this name, or the file is not a prompt.
     """
-    path = Path(name) if name.endswith(OWN) else PROMPTS / f"{name}.md"
+    path = Path(name) if name.endswith(PROMPT_SUFFIX) else PROMPTS / f"{name}.md"
     if not path.is_file():
         known = ", ".join(sorted(found.stem for found in PROMPTS.glob("*.md")))
         raise SettingError(f"no prompt '{name}'; known are {known}, or give a file NAME.md")
@@ -57,7 +57,7 @@ def answer_prompt(name: str, style: AnswerStyle = "free") -> Prompt:
         raise SettingError(f"prompt {path} cannot be read: {error}") from None
     except ValueError as error:
         raise SettingError(str(error)) from None
-    if name.endswith(OWN) and QUESTION in prompt.fields and (unknown := prompt.fields - {QUESTION, HISTORY}):
+    if name.endswith(PROMPT_SUFFIX) and QUESTION in prompt.fields and (unknown := prompt.fields - {QUESTION, HISTORY}):
         raise SettingError(f"prompt {path} has the unknown placeholder {{{min(unknown)}}}; it has question and history")
     return in_style(prompt, style)
 
@@ -190,14 +190,14 @@ def answer_forms(prompt: str, style: AnswerStyle) -> AnswerForms | None:
     Returns:
         None if there are none.
     """
-    if style != "form" or prompt.endswith(OWN):
+    if style != "form" or prompt.endswith(PROMPT_SUFFIX):
         return None
     return AnswerForms(*(Prompt.load(FORMS / f"{name}.md") for name in ("options", "keyed", "yes-no", "short")))
 
 
 def form_notice(prompt: str, style: AnswerStyle, turns: Iterable[Turn]) -> str | None:
     """A sentence about a prompt of the user's own that asks for no letter although turns have options; else None."""
-    if not (prompt.endswith(OWN) and style == "form") or _ASKS_LETTER.search(answer_prompt(prompt).text):
+    if not (prompt.endswith(PROMPT_SUFFIX) and style == "form") or _ASKS_LETTER.search(answer_prompt(prompt).text):
         return None
     count = sum(bool(turn.options) for turn in turns)
     return (
@@ -252,6 +252,8 @@ class SummaryPlayer:
         style: `short` asks for a word or a phrase.
     """
 
+    sees_frames = False
+
     def __init__(
         self,
         model: AsyncModel,
@@ -281,10 +283,6 @@ class SummaryPlayer:
             ("model", self._model.name),
             ("sampling", sampling),
         )
-
-    @property
-    def sees_frames(self) -> bool:
-        return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """The model's answer; none, with the reason, if the video has no summary or the model failed.

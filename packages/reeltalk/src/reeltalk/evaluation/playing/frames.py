@@ -34,7 +34,7 @@ from reeltalk.video.encode import jpeg, pixels_of
 
 
 def pair_videos(
-    videos: Iterable[Video], media: Callable[[str], Path | None], *, seed: int, wanted: Iterable[str]
+    videos: Iterable[Video], media: Callable[[str], Path | None], *, seed: int, names: Iterable[str]
 ) -> dict[str, str]:
     """For each video, another video of the same split whose pictures are shown instead.
 
@@ -45,7 +45,7 @@ def pair_videos(
         videos: All of a benchmark.
         media: Gives the file of a video; None if it is not available.
         seed: Decides the order.
-        wanted: Videos that are played.
+        names: Videos that are played.
 
     Raises:
         BenchmarkError: A split has no second video.
@@ -59,7 +59,7 @@ def pair_videos(
     for members in splits.values():
         members.sort(key=lambda member: hashlib.sha256(f"{seed} {member[0]}".encode()).digest())
     found = {}
-    for name in dict.fromkeys(wanted):
+    for name in dict.fromkeys(names):
         members = splits.get(split_of.get(name), [])
         place = next((place for place, (other, _) in enumerate(members) if other == name), None)
         if place is None:
@@ -119,9 +119,9 @@ def loop_time(time_s: float, duration_s: float) -> float:
     return time_s % duration_s if time_s > duration_s > 0 else time_s if duration_s > 0 else 0.0
 
 
-LOOK: Final = "reeltalk.video.serving:probe_length"
-SERVE: Final = "reeltalk.video.serving:serve"
-MADE_BY: Final = 2
+PROBE_FUNCTION: Final = "reeltalk.video.serving:probe_length"
+SERVE_FUNCTION: Final = "reeltalk.video.serving:serve"
+FRAME_VERSION: Final = 2
 """Increase it if frames of the same size are encoded differently. Then stored pictures are made again."""
 CALL_S: Final = 120.0
 SECONDS_A_FRAME: Final = 10.0
@@ -133,7 +133,7 @@ LONGEST_S: Final = 14 * 86400.0
 """Longest plausible length. A longer one is wrong, and counting its seconds would need too much memory."""
 NAME_DIGITS: Final = 32
 """Digits of a video's hash that name its pictures."""
-FACTS: Final = ("duration_s", "promised_s", "gaps_s")
+STORED_FIELDS: Final = ("duration_s", "promised_s", "gaps_s")
 """Fields of a `VideoFile` that the folder keeps."""
 HINT: Final = "replace the file or leave the video out"
 
@@ -199,10 +199,10 @@ class FrameDecoder:
         facts_file = self._folder / name / "video.json"
         film = _film(path, name, _read_json(facts_file))
         if film is None:
-            film = _film(path, name, await self._call(LOOK, {"path": str(path)}, path, frames=0))
+            film = _film(path, name, await self._call(PROBE_FUNCTION, {"path": str(path)}, path, frames=0))
             if film is None:
                 raise _no_sense(path)
-            facts: dict[str, Json] = {name: getattr(film, name) for name in FACTS}
+            facts: dict[str, Json] = {name: getattr(film, name) for name in STORED_FIELDS}
             write_bytes(facts_file, json.dumps(facts).encode())
         film.pts_s = self._known(film)
         return film
@@ -234,7 +234,7 @@ class FrameDecoder:
             "folder": str(folder),
             "name": self._picture,
         }
-        answer = await self._call(SERVE, argument, film.path, frames=len(times_s))
+        answer = await self._call(SERVE_FUNCTION, argument, film.path, frames=len(times_s))
         found, lost = answer.get("pts_s"), answer.get("lost")
         # The child process has read an untrusted file, so its reply is checked like any input.
         if not isinstance(found, list) or len(found) != len(times_s) or not all(map(_is_at, times_s, found)):
@@ -246,7 +246,7 @@ class FrameDecoder:
             {time_s: float(pts_s) for time_s, pts_s in zip(times_s, found, strict=True) if time_s not in lost}
         )
         # Frames that another run added in the meantime stay.
-        content = {"made_by": MADE_BY, "pts_s": self._known(film) | film.pts_s}
+        content = {"made_by": FRAME_VERSION, "pts_s": self._known(film) | film.pts_s}
         write_bytes(self._index(film), json.dumps(content).encode())
 
     def _index(self, film: VideoFile) -> Path:
@@ -255,7 +255,7 @@ class FrameDecoder:
     def _known(self, film: VideoFile) -> dict[float, float]:
         content = _read_json(self._index(film))
         try:
-            if content["made_by"] != MADE_BY:
+            if content["made_by"] != FRAME_VERSION:
                 return {}
             found = {float(time_s): float(pts_s) for time_s, pts_s in content["pts_s"].items()}
             here = {path.name for path in (self._folder / film.name).iterdir()}
@@ -337,13 +337,13 @@ def _read_json(path: Path) -> Any:
         return None
 
 
-KEPT_BYTES: Final = 64 << 20
-BEYOND_S: Final = 2.0
+CACHE_BYTES: Final = 64 << 20
+LATE_QUESTION_S: Final = 2.0
 """A question may be asked this long after the end of its video, because published times are rounded up and clips are
 widened. A frame may replace a lost one for as long."""
-NAMED: Final = 5
+MOST_NAMED: Final = 5
 """Maximum number of lost frames that a message names."""
-WHOLE: Final = "the file may be cut short: bring the whole video here, or leave it out"
+CUT_SHORT_HINT: Final = "the file may be cut short: bring the whole video here, or leave it out"
 
 
 class VisibleFrames:
@@ -433,7 +433,7 @@ class FrameServer:
         processes: int = 2,
         *,
         limits: Limits | None = None,
-        kept_bytes: int = KEPT_BYTES,
+        kept_bytes: int = CACHE_BYTES,
         control: Control | None = None,
         seed: int = 17,
         others: Mapping[str, str] | None = None,
@@ -591,7 +591,7 @@ class FrameServer:
         return film
 
     async def _decode(self, video_id: str, film: VideoFile, times_s: set[float]) -> None:
-        gone = [t for t in times_s if any(start_s + BEYOND_S < t < end_s for start_s, end_s in film.gaps_s)]
+        gone = [t for t in times_s if any(start_s + LATE_QUESTION_S < t < end_s for start_s, end_s in film.gaps_s)]
         if gone:
             raise _lost(film, gone)
         missing = sorted(times_s - film.pts_s.keys())
@@ -609,9 +609,9 @@ class FrameServer:
 
 def _lost(film: VideoFile, times_s: Sequence[float]) -> InputError:
     times = sorted(times_s)
-    named = ", ".join(f"{time_s:.1f}" for time_s in times[:NAMED]) + (", …" if times[NAMED:] else "")
+    named = ", ".join(f"{time_s:.1f}" for time_s in times[:MOST_NAMED]) + (", …" if times[MOST_NAMED:] else "")
     word = "the frame" if len(times) == 1 else f"{len(times)} frames"
-    return InputError(f"the file is damaged: {word} at {named} s cannot be had", file=film.path, hint=WHOLE)
+    return InputError(f"the file is damaged: {word} at {named} s cannot be had", file=film.path, hint=CUT_SHORT_HINT)
 
 
 def _check_order(script: Script) -> None:
@@ -631,10 +631,10 @@ def _check_order(script: Script) -> None:
 def _check_length(script: Script, film: VideoFile) -> None:
     end_s = max(film.duration_s, film.promised_s)
     last_s = max((end_s if step.asked_at_s is None else step.asked_at_s for step in script.steps), default=0.0)
-    if last_s > film.duration_s + BEYOND_S:
+    if last_s > film.duration_s + LATE_QUESTION_S:
         cut_off = f", of {end_s:.1f} s that it says it has," if end_s > film.duration_s else ""
         raise InputError(
             f"the video ends at {film.duration_s:.1f} s{cut_off} and {script.id!r} asks about it at {last_s:.1f} s",
             file=film.path,
-            hint=WHOLE,
+            hint=CUT_SHORT_HINT,
         )

@@ -14,7 +14,7 @@ from typing import Any, Final
 from reeltalk.errors import BudgetError, OutageError, SettingError
 from reeltalk.evaluation.playing.chat import speech_text
 from reeltalk.evaluation.playing.play import Pictures, Player, Response, TurnInput
-from reeltalk.extension import made_of, told
+from reeltalk.extension import error_line, made_of
 from reeltalk.llm.model import Message, Reply
 from reeltalk.llm.replies import ReplyStore, reply_key
 from reeltalk.schema.answers import NOT_IN_SOURCE, SAYS_NONE
@@ -30,6 +30,8 @@ class AnswersPlayer:
         name: Name in tables.
         sha256: Hash of the source, for the signature.
     """
+
+    sees_frames = False
 
     def __init__(self, answers: Mapping[tuple[str, int], str | None], *, name: str, sha256: str = "") -> None:
         self._answers, self._name, self._sha256 = answers, name, sha256
@@ -56,10 +58,6 @@ class AnswersPlayer:
         """The hash of the source, if it is known."""
         return (("answers", self._sha256[:8] or "given"),)
 
-    @property
-    def sees_frames(self) -> bool:
-        return False
-
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """The known answer, or the reason why there is none."""
         place = (seen.step.unit_id, seen.step.turn_index)
@@ -69,7 +67,7 @@ class AnswersPlayer:
         return Response(text=text, reason=None if text is not None else SAYS_NONE)
 
 
-WANTED: Final = "answer(frames, history, question)"
+NEEDED_METHOD: Final = "answer(frames, history, question)"
 
 
 class PythonPlayer:
@@ -125,7 +123,7 @@ class PythonPlayer:
         except (BudgetError, OutageError):
             raise
         except Exception as error:
-            return Response(text=None, reason=told(error))
+            return Response(text=None, reason=error_line(error))
         if not isinstance(text, str):
             return Response(text=None, reason=f"answer() gave {type(text).__name__}, not a text")
         return Response(text=text)
@@ -142,7 +140,7 @@ class PythonPlayer:
 def _method(made: object, spec: str) -> Callable[..., Any]:
     method: Callable[..., Any] | None = getattr(made, "answer", None)
     if method is None or not callable(method):
-        raise SettingError(f"{spec}: the class has no method {WANTED}")
+        raise SettingError(f"{spec}: the class has no method {NEEDED_METHOD}")
     try:
         inspect.signature(method).bind([], [], "")
     except (TypeError, ValueError):

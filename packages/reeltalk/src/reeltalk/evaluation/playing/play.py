@@ -247,7 +247,7 @@ async def play_script(
             a wrong answer and the benchmark has none.
     """
     history: list[HistoryTurn] = []
-    asked = asked_steps(script, settings)
+    asked = steps_to_ask(script, settings)
     tells_times = does_tell_times(script, settings)
     for index, step in enumerate(script.steps):
         frames, new_frames = source.at(index)
@@ -287,7 +287,7 @@ async def play_script(
             corrupted=planted,
             option_order=order,
         )
-        yield answered_turn(script, step, player.name, response, played, asked=asked[index])
+        yield answered_turn(script, step, player.name, response, played, was_asked=asked[index])
         if settings.shown_history == "none" or index + 1 == len(script.steps):
             continue
         answer = _history_answer(script, step, response, settings, planted, wrong)
@@ -334,7 +334,7 @@ def _without_thoughts(response: Response) -> Response:
     return dataclasses.replace(response, text=without_thoughts(response.text))
 
 
-def asked_steps(script: Script, settings: PlaySettings) -> tuple[bool, ...]:
+def steps_to_ask(script: Script, settings: PlaySettings) -> tuple[bool, ...]:
     """Whether each step of a script is asked.
 
     A turn that is not scored is asked if all of the history is to be the model's own and a scored turn comes after it.
@@ -419,7 +419,7 @@ def answered_turn(
     response: Response,
     played: PlayDetails | None = None,
     *,
-    asked: bool | None = None,
+    was_asked: bool | None = None,
 ) -> AnsweredTurn:
     """The row of a turn.
 
@@ -429,15 +429,15 @@ def answered_turn(
         model: Name of the model.
         response: Its response, or the reason why there is none.
         played: How the answer came about.
-        asked: True if the model was asked. By default, if the protocol scores the turn.
+        was_asked: True if the model was asked. By default, if the protocol scores the turn.
     """
     turn = step.turn
-    if asked is None:
-        asked = step.answered
+    if was_asked is None:
+        was_asked = step.answered
     if step.answered:
         state = AnswerState.ANSWERED if response.text is not None else AnswerState.FAILED
     else:
-        state = AnswerState.NOT_SCORED if asked else AnswerState.NOT_ASKED
+        state = AnswerState.NOT_SCORED if was_asked else AnswerState.NOT_ASKED
     position = step.turn_index if turn.position is None else turn.position
     return AnsweredTurn(
         model=model,
@@ -453,7 +453,7 @@ def answered_turn(
         labels=turn.labels,
         unit=step.unit,
         task=step.task,
-        reason=response.reason if asked else None,
+        reason=response.reason if was_asked else None,
         asked_at_s=step.asked_at_s,
         options=turn.options,
         correct_option=turn.correct_option,

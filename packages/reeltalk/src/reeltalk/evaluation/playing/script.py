@@ -23,7 +23,7 @@ from reeltalk.schema.record import PathId, Record, derive_id
 from reeltalk.schema.runs import left_out_sentence
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.rows import FieldValues, Mapped, NamedRows, rows_by
+from reeltalk.store.rows import FieldValues, MappedRows, NamedRows, rows_by
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ PATHS_PER_VIDEO: Final = 5
 """Number of new paths that are drawn in each video."""
 
 
-Scripts = Mapped[tuple[Callable[[int], Script], int, int], Script]
+Scripts = MappedRows[tuple[Callable[[int], Script], int, int], Script]
 """Scripts that are made when you ask for them, so that memory hardly grows with them."""
 
 

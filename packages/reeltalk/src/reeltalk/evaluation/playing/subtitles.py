@@ -10,7 +10,7 @@ from reeltalk.schema.speech import Speech, Utterance
 from reeltalk.store.content import Content
 from reeltalk.store.rows import rows_by
 
-KEPT_VIDEOS: Final = 256
+CACHED_VIDEOS: Final = 256
 """Videos whose speech is kept in memory, more than are played at a time."""
 TARGETS: Final = "cogme.target"
 NO_SPEECH: Final = (
@@ -43,7 +43,7 @@ def spoken_lines(content: Content) -> Callable[[Script, Step], tuple[Utterance, 
     """
     by_video = rows_by(content.speech, "video_id")
 
-    @lru_cache(KEPT_VIDEOS)
+    @lru_cache(CACHED_VIDEOS)
     def speech_of(video_id: str) -> Speech:
         return Speech(by_video.get(video_id, ()))
 

@@ -30,7 +30,7 @@ from reeltalk.schema.record import DialogueId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.video.encode import jpeg
-from reeltalk.video.frame_features import FrameFeatures, features, shrunk
+from reeltalk.video.frame_features import FrameFeatures, describe_frames, shrink
 
 RED, BLUE, GREEN = (200, 40, 40), (50, 80, 200), (60, 160, 70)
 COLOURS = {"red": RED, "blue": BLUE, "green": GREEN}
@@ -178,7 +178,7 @@ def known_world(videos: int) -> tuple[list[KnownTurn], dict[str, FrameFeatures]]
         name, colour = f"v{n}", list(COLOURS)[n % 3]
         seconds = 18 + n % 7
         film = a_film(rng, COLOURS[colour], seconds=seconds)
-        looks[name] = features(list(range(seconds)), np.array([shrunk(frame) for frame in film]))
+        looks[name] = describe_frames(list(range(seconds)), np.array([shrink(frame) for frame in film]))
         words = ("Which colour has the thing?", "What colour is the thing that moves?")[n % 2]
         turns.append(KnownTurn(words, f"It is {colour}.", name, asked_at_s=float(seconds)))
         words = ("How long has it taken?", "How long did all that take so far?")[n % 2]

@@ -1,6 +1,6 @@
 """Benchmarks of writers about the same clips with results of all checks, for tests of the pages that show them.
 
-`python tools/side_by_side.py FOLDER` writes two: a careful writer, and one that plants faults.
+`python tools/two_writers.py FOLDER` writes two: a careful writer, and one that plants faults.
 """
 
 import sys
