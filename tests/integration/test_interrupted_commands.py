@@ -294,6 +294,8 @@ def ended_after_s(run: Run, number: signal.Signals) -> float:
 def stopped(runs: Launcher, words: Sequence[str], folder: Path, number: signal.Signals, at_s: float) -> Stopped:
     """Run a command, and send it a signal after so many seconds."""
     told = folder.with_name("said")
+    # What the last one that was killed had started may still write into its own.
+    told.unlink(missing_ok=True)
     with (
         told.open("w") as output,
         runs.start(*words, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output) as run,
