@@ -42,7 +42,7 @@ FILMS = [CONSTANT, VARIABLE, TURNED, Numbered("vp9-variable.webm", codec="libvpx
 by_film = pytest.mark.parametrize("film", FILMS, ids=lambda film: film.name)
 POLICIES: list[FramePolicy] = ["uniform", "fps", "per-clip", "first-turn", "none"]
 FULL = FrameSettings(longest_side_px=None)
-MOST_CASES = min(25, settings.default.max_examples // 2)
+MOST_CASES = min(25, settings().max_examples // 2)
 """Ten in `make test`."""
 
 

@@ -343,7 +343,7 @@ def contents(draw: st.DrawFn) -> Content:
     )
 
 
-MOST_CASES = min(25, settings.default.max_examples // 2)
+MOST_CASES = min(25, settings().max_examples // 2)
 """Ten in `make test`."""
 
 
