@@ -97,7 +97,6 @@ def cpu_of_a_call(load: Load, folder: Path, server: ChatServer, rounds: int) -> 
         "reeltalk over bare": ms["reeltalk"] / ms["bare"],
         "beyond bare, CPU ms a call": statistics.median(beyond) / load.calls * 1e3,
         "peak RSS, MB": max(took.peak_rss_mb for took in spent["reeltalk"]),
-        "log of 1,000 calls, MB": spent["reeltalk"][0].log_bytes / load.calls / 1e3,
         "a request, KB": next(iter(sent))[1] / load.calls / 1e3,
     }
 
@@ -204,7 +203,7 @@ def judging(load: Load, limit: int | None, folder: Path) -> dict[str, float]:
         judge = NotingJudge()
         for part in given:
             setup = JudgingSetup(settings, create_judges(settings), judge)
-            EvaluationRunner(folder / "judged", setup, about, at_a_time=AT_A_TIME).judge(part, metadata={})
+            EvaluationRunner(folder / "judged", setup, about, at_a_time=AT_A_TIME).judge(part)
         prompts[order] = [prompt_tokens(body(messages)["messages"])[0] for messages in judge.asked]
     ours, before = (prompts[order] for order in ORDERS)
     if sorted(ours) != sorted(before):

@@ -95,7 +95,6 @@ class Spent:
     """When the last dialogue began, on the clock of the machine."""
     waited_s: float
     """How long the process could have worked, and other processes of the machine had its core."""
-    log_bytes: int = 0
 
 
 def write_videos(folder: Path, count: int, *, width: int, height: int, seconds: int) -> None:
@@ -180,9 +179,9 @@ def through_reeltalk(load: Load, folder: Path, endpoint: Endpoint, begin: Callab
             asking = ModelConfig(endpoint, connections=load.connections)
             model = create_model("bench", asking, store, Budget(), frames.jpeg if frames else None)
             player = Watched(ChatPlayer(model, PROMPT))
-            stage = EvaluationRunner(made.logs, JudgingSetup(JudgeSettings()), None, at_a_time=load.connections)
+            stage = EvaluationRunner(made.work, JudgingSetup(JudgeSettings()), None, at_a_time=load.connections)
             settings = PlaySettings(frames=load.settings)
-            evaluation = stage.run(scripts, player, settings, frames, logged=model)
+            evaluation = stage.run(scripts, player, settings, frames, served=model)
         turns = sum(len(script.steps) for script in scripts)
         if evaluation.counts["answered"] != turns:
             raise RuntimeError(f"of {turns} turns, {dict(evaluation.counts)}; {evaluation.turns[0].reason}")
@@ -193,8 +192,7 @@ def through_reeltalk(load: Load, folder: Path, endpoint: Endpoint, begin: Callab
         once(scripts[:1], Path(runs, "first"))
         begin()
         spent = measured(lambda: once(scripts, Path(runs, "run")))
-        log_bytes = sum(file.stat().st_size for file in Path(runs, "run", "logs").iterdir())
-    return dataclasses.replace(spent, log_bytes=log_bytes)
+    return spent
 
 
 class Writing:

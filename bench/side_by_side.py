@@ -22,6 +22,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -145,7 +146,7 @@ def install(name: str) -> None:
 
 
 def median(spent: list[Spent], part: str) -> float:
-    return statistics.median(getattr(one, part) for one in spent)
+    return float(statistics.median(getattr(one, part) for one in spent))
 
 
 def shots(folder: Path, *, quick: bool, rounds: int) -> dict[str, float]:
@@ -278,7 +279,7 @@ async def save_in_label_studio(team: review_team.Team, tasks: Iterator[int], thi
 async def let_work(address: str, seconds: float, people: int, tasks: Iterator[int] | None) -> review_team.Team:
     """Let people work side by side, in Label Studio if there are tasks."""
     team = review_team.Team(address, seconds)
-    review_team.THINK_S = THINK_S[people]  # type: ignore[misc]
+    review_team.THINK_S = THINK_S[people]
     names = [] if tasks else [f"annotator-{number:03d}" for number in range(1, people + 1)]
     annotators = [review_team.Annotator(team, name) for name in names]
     for annotator in annotators:
@@ -305,7 +306,8 @@ def saves(folder: Path, *, quick: bool, rounds: int) -> dict[str, float]:
     with served(folder / "bench"):
         pass
     add_people(folder / "bench", None, max(THINK_S))
-    took, cpu, figures = dict[tuple[str, int], list[float]](), dict[tuple[str, int], list[float]](), {}
+    took, cpu = dict[tuple[str, int], list[float]](), dict[tuple[str, int], list[float]]()
+    figures = dict[str, float]()
     with served(folder / "bench") as ours, label_studio(folder / "label-studio") as theirs:
         rows = [{"question": turn.question} for chain in made.chains for turn in chain.turns]
         headers = {"Authorization": f"Token {TOKEN}"}
@@ -337,10 +339,12 @@ def stated(figures: Mapping[str, float]) -> list[Measure]:
     """A measure for each figure, with the other program's figure over reeltalk's where both are costs."""
     found = []
     for name, value in figures.items():
-        what, _, unit = name.rpartition(", ")
-        ours = figures.get(f"{what.rpartition(': ')[0]}: reeltalk, {unit}")
-        cost = ours and "reeltalk" not in name and "cuts" not in unit and unit != "saves"
-        found.append(Measure(name, value, unit, "reeltalk" * bool(cost), value / ours if cost and ours else None))
+        what, _, said = name.rpartition(", ")
+        cost = re.search(r"(CPU )?\b(ms|s|MiB)\b", said)
+        ours = figures.get(f"{what.rpartition(': ')[0]}: reeltalk, {said}")
+        ratio = value / ours if cost and ours and "reeltalk" not in name else None
+        unit = cost[0] if cost else "count"
+        found.append(Measure(name, value, unit, "reeltalk" if ratio is not None else "", ratio))
     return found
 
 

@@ -26,19 +26,9 @@ CONSTRUCT: Final = Command(
     "Build",
     "Construction",
     (
-        *(
-            "--writer",
-            "--base-url",
-            "--judge",
-            "--limit",
-            "--max-calls",
-            "--max-cost",
-            "--plan",
-            "--steps",
-            "--language",
-        ),
-        *("--seed", "--min-turns", "--max-turns", "--paths", "--dialogues", "--suitability", "--quality", "--attempts"),
-        *("--sheet", "--apply", "--sees", "--connections", "--workers", "--more"),
+        *("--writer", "--base-url", "--judge", "--limit", "--max-calls", "--max-cost", "--plan", "--steps"),
+        *("--language", "--seed", "--min-turns", "--max-turns", "--paths", "--dialogues", "--suitability"),
+        *("--quality", "--attempts", "--sheet", "--apply", "--sees", "--connections", "--workers", "--more"),
     ),
 )
 TAG: Final = Command(

@@ -207,10 +207,7 @@ def past_events(
 
 
 def _units(session: Session, subjects: list[str]) -> dict[str, Any]:
-    """The unit of each subject that is one or is work on one, with its id, title and state.
-
-    A complete unit is open again while work on it was returned. Its events are then withheld again.
-    """
+    """The unit of each subject that is one or is work on one, with its id, title and state."""
     shown = (UnitRow.id, UnitRow.title, UnitRow.state)
     own = select(UnitRow.id.label("subject"), *shown).where(UnitRow.id.in_(subjects))
     work = (

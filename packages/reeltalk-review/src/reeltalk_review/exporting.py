@@ -301,11 +301,7 @@ class _TableReader:
         return str(self.file)
 
     def read_into(self, session: Session, progress: TableProgress) -> None:
-        """Insert all rows.
-
-        Raises:
-            InputError: A row is damaged, contradicts others, or is not what the history leads to; names its line.
-        """
+        """Insert all rows."""
         if not self.file.is_file():
             raise InputError("listed in the manifest but missing", file=self.where, hint="copy the export again")
         rows: list[dict[str, Any]] = []

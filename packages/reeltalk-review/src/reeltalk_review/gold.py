@@ -303,10 +303,7 @@ def _has_held(person_id: Any, condition: Callable[[Any], ColumnElement[bool]]) -
 
 
 def _shows(unit: Any, copied: Any) -> ColumnElement[bool]:
-    """As SQL: a unit is about the same record as a copy, or shows its turns.
-
-    Link boards show two chains; tests and ratings show the questions of a chain, a dialogue, or a path.
-    """
+    """As SQL: a unit is about the same record as a copy, or shows its turns."""
     name = copied.target_id
     length, part = func.length(unit.target_id), func.length(name) + 1
     begins = func.substr(unit.target_id, 1, part) == name.concat("/")

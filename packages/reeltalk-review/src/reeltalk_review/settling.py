@@ -345,10 +345,7 @@ def _goes_on(person_id: str) -> ColumnElement[bool]:
 
 
 def _open_to(person_id: str, now: str) -> tuple[ColumnElement[bool], ...]:
-    """As SQL: units to adjudicate that no adjudicator holds and in which this person has no other work.
-
-    People who left, or who only looked and whose lease is over, hold nothing: a unit must not wait for them for ever.
-    """
+    """As SQL: units to adjudicate that no adjudicator holds and in which this person has no other work."""
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
     held = exists().where(AssignmentRow.unit_id == UnitRow.id, holds_place(now, ADJUDICATOR))
     return (UnitRow.state == ADJUDICATION, ~mine, ~held, may_know(person_id))

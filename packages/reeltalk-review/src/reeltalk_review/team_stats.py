@@ -237,12 +237,7 @@ class PersonQuality(BaseModel):
 
 
 def _quality(session: Session, rows: Mapping[str, Sequence[CodedPlace]]) -> list[PersonQuality]:
-    """Numbers about everybody who worked, by queue and person.
-
-    Args:
-        session: The database.
-        rows: Decisions about complete units, by queue.
-    """
+    """Numbers about everybody who worked, by queue and person."""
     fields: dict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
     of_annotators = (
         select(AssignmentRow.person_id, UnitRow.queue_id)

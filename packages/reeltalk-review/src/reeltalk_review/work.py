@@ -274,10 +274,7 @@ def _put(
     kind: str,
     active_s: float = 0.0,
 ) -> EntryRow:
-    """Set the value and the stale mark of a place, and the stale marks of other places.
-
-    `there` has `value`, `stale`, and `others`: the marks of the other places.
-    """
+    """Set the value and the stale mark of a place, and the stale marks of other places."""
     values = {other: entry.value for other, entry in rows.items()}
     if assignment.role != ADJUDICATOR and (reason := task.lock_reason(unit.content, values, place)) is not None:
         raise Conflict(reason, code="locked")

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-import zstandard
 from _pytest.mark import ParameterSet
 from hostile_server import HOSTILE, MEGABYTE, Way, hostile
 from launched_runs import Ended, Launcher
@@ -37,7 +36,6 @@ PASSWORD: Final = "PASSW0RD-planted"
 MOST_MB: Final = 500
 MOST_S: Final = 120
 """Of a command whose requests may take 1.5 s; the machine may be busy."""
-ZSTANDARD: Final = 93
 
 
 def sent(status: int, content: bytes | str, **headers: str) -> Way:
@@ -220,18 +218,6 @@ def with_password(url: str) -> str:
     return url.replace("http://", f"http://user:{PASSWORD}@")
 
 
-def member(path: Path, info: zipfile.ZipInfo) -> bytes:
-    """What a member of an archive holds. inspect_ai packs its logs with zstandard, which `zipfile` does not know."""
-    with zipfile.ZipFile(path) as archive:
-        if info.compress_type != ZSTANDARD:
-            return archive.read(info)
-    with path.open("rb") as stream:
-        stream.seek(info.header_offset + 26)
-        name_bytes, extra_bytes = struct.unpack("<HH", stream.read(4))
-        stream.seek(name_bytes + extra_bytes, 1)
-        return zstandard.ZstdDecompressor().decompressobj().decompress(stream.read(info.compress_size))
-
-
 def secrets_in(folder: Path) -> list[str]:
     """Files that hold the key or the password, also packed ones."""
     found = []
@@ -239,7 +225,7 @@ def secrets_in(folder: Path) -> list[str]:
         contents = [path.read_bytes()]
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                contents += [member(path, info) for info in archive.infolist()]
+                contents += map(archive.read, archive.namelist())
         for content in list(contents):
             for unpack in (gzip.decompress, zlib.decompress):
                 try:

@@ -12,7 +12,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from inspect_ai.log import read_eval_log
 from reliability_page import Reliability
 from scripted_server import Answer, Body, completion, serve, words
 
@@ -169,15 +168,13 @@ def reply(body: Body, *, signed_in: bool) -> str | Answer:
 
 
 def texts_of(folder: Path) -> Iterator[tuple[Path, str]]:
-    """All that is in a folder, as texts; logs as inspect_ai reads them."""
+    """All that is in a folder, as texts."""
     for path in sorted(folder.rglob("*")):
         if not path.is_file():
             continue
         yield path, path.read_bytes().decode("latin-1")
         yield path, path.read_bytes().decode("utf-8", "replace")
-        if path.suffix == ".eval":
-            yield path, read_eval_log(str(path)).model_dump_json()
-        elif zipfile.is_zipfile(path):
+        if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 for name in archive.namelist():
                     yield path / name, archive.read(name).decode("utf-8", "replace")

@@ -1,88 +1,16 @@
-"""Reports on activity graphs, which `reeltalk report` finds in the entry points `reeltalk.reports`."""
+"""Counts of activity graphs, which `reeltalk report` finds in the entry points `reeltalk.reports`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 from reeltalk.analysis.graph_numbers import GraphCounts, GraphNumbers
 from reeltalk.cli.reporting import format_count
-from reeltalk.errors import SettingError
-from reeltalk.pages.site import BenchmarkSite, make_environment, write_static
-from reeltalk.pages.stage import environment_of, write_more
-from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import VIDEOS
-from reeltalk_build.cli.graphs import read_by_scenario, read_known
+from reeltalk_build.cli.graphs import read_known
 from reeltalk_build.graph import statistics as st
 from reeltalk_build.graph.activity import ActivityGraph
-from reeltalk_build.graph.rdf import SUFFIXES
 from reeltalk_build.graph.reading import VideoGraphs, read_scenarios, scenario_graphs
-from reeltalk_build.pages.scenarios import ShownScenario, scenarios_of, write_scenario_pages
-
-TEMPLATES: Final = "reeltalk_build.pages"
-"""Package that holds the templates."""
-
-
-def holds_graphs(source: Path) -> bool:
-    """True for a file, archive or folder of activity graphs."""
-    if source.is_file():
-        return source.suffix.lower() in (*SUFFIXES, ".zip")
-    return source.is_dir() and any(path.suffix.lower() in SUFFIXES for path in source.iterdir() if path.is_file())
-
-
-def write_graph_report(graphs: Path, scenarios: Path | None, only: str | None, out: Path, *, overwrite: bool) -> None:
-    """Write a site about activity graphs.
-
-    Args:
-        graphs: File, archive or folder.
-        scenarios: JSON object of lists of activities by scenario; without it each activity is a scenario.
-        only: Comma-separated names of the scenarios to show; None for all.
-        out: Folder that appears.
-        overwrite: Replace an existing folder.
-
-    Raises:
-        SettingError: There is no scenario of a name.
-        InputError: A graph is malformed.
-    """
-    by_scenario, _ = read_by_scenario(graphs, scenarios, None)
-    wanted = [name.strip() for name in only.split(",")] if only else list(by_scenario)
-    if missing := [name for name in wanted if name not in by_scenario]:
-        raise SettingError(f"--only {missing[0]}: there is no such scenario")
-    shown = [ShownScenario(name, by_scenario[name], f"{n:04d}.html") for n, name in enumerate(wanted, 1)]
-    with writing_directory(out, overwrite=overwrite) as folder:
-        write_scenario_report(graphs.name, shown, folder)
-
-
-def write_benchmark_report(benchmark: Benchmark, folder: Path) -> None:
-    """Write the site of a benchmark whose clips have graphs.
-
-    Args:
-        folder: An existing, empty folder.
-    """
-    write_scenario_report(benchmark.manifest.name, scenarios_of(benchmark), folder, benchmark=benchmark)
-
-
-def write_scenario_report(
-    title: str, scenarios: Iterable[ShownScenario], folder: Path, *, benchmark: Benchmark | None = None
-) -> Path:
-    """Write the pages about scenarios: time lines, states and relations.
-
-    Args:
-        title: Name of the set of scenarios.
-        folder: An existing, empty folder.
-        benchmark: Their benchmark; pages about its objects are added if there are sightings.
-
-    Returns:
-        Path of `index.html`.
-    """
-    write_static(folder)
-    environment = (
-        environment_of(benchmark, packages=(TEMPLATES,)) if benchmark is not None else make_environment(TEMPLATES)
-    )
-    page = write_scenario_pages(title, scenarios, folder, environment)
-    if benchmark is not None:
-        write_more(BenchmarkSite(benchmark, folder, environment))
-    return page
 
 
 def graph_numbers(benchmark: Benchmark, videos: Iterable[str]) -> GraphNumbers:

@@ -1,8 +1,7 @@
 """The gates step: finds turns that need no video, that the video does not answer, that need no dialogue, or are easy.
 
 Baselines (`leakage.py`) and a model (`probing.py`) answer turns with less than the video. All of them and the
-models of `--attacker` are attackers (`difficulty.py`): a turn should be hard for the best of them. Learners of the
-text (`text_learners.py`) show which kinds of questions give their answers away.
+models of `--attacker` are attackers (`difficulty.py`): a turn should be hard for the best of them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +9,6 @@ from functools import lru_cache, partial
 from itertools import chain
 from typing import Final
 
-from reeltalk.metrics.text_bias import text_gate
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.gates import GateResult, GateUnit, is_counted
 from reeltalk.schema.media import Video
@@ -30,7 +28,6 @@ from reeltalk_build.construct.probing import (
 )
 from reeltalk_build.construct.prompting import prompts
 from reeltalk_build.construct.step import Ask, C, ConstructRun, StepResult, StepSpec, is_written
-from reeltalk_build.construct.text_learners import measure_text_bias
 
 CACHED_FRAME_SETS: Final = 32
 """Sets of frames that are kept; several conditions show the same ones."""
@@ -52,8 +49,6 @@ def check_gates(run: ConstructRun) -> StepResult:
     made = run.spooled()
     asked = partial(run.map_ordered, "asking without the video", total=len(everything))
     made.gates.extend(leaks(everything, equivalence=run.equivalence, in_order=lambda work, pairs: asked(pairs, work)))
-    splits: dict[str, str | None] = {video.id: video.split for video in run.videos}
-    made.gates.extend(map(text_gate, measure_text_bias(everything, splits)))
     probed, attackers = _probed(run, conversations)
     made.gates.extend(probed)
     share = limit_leak_share(dialogues, made.gates, run.settings.max_leaking)

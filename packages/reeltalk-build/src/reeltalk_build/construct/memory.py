@@ -16,9 +16,10 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from reeltalk.schema.knowledge import Box, Share
+from reeltalk.schema.settings import Settings
 from reeltalk.video.appearance import Appearance, similarities
 from reeltalk_build.metrics.identity import assign_pairs
 
@@ -27,10 +28,8 @@ Corners = NDArray[np.float64]
 """(N, 4): left, top, right, bottom."""
 
 
-class MemorySettings(BaseModel):
+class MemorySettings(Settings):
     """Thresholds of the memory bank. Similarities are those of `video.appearance`, 0 to 1."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     same_view: Share = 0.8
     """Frames with at least this similarity as whole pictures show one place, even if too few objects match."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError
@@ -22,6 +22,7 @@ from reeltalk.schema.knowledge import Entity, IdentityChange, KnownBox, Sighting
 from reeltalk.schema.media import Clip, SampledFrame
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import ClipId, EntityId, Json, VideoId, derive_id
+from reeltalk.schema.settings import Settings
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.tables import CLIPS, ENTITIES, FRAMES, IDENTITY_CHANGES, KNOWN_BOXES, SIGHTINGS, VIDEOS
 from reeltalk_build.construct.context import video_path
@@ -47,10 +48,8 @@ MADE_BY: Final = "made_by"
 """Key in `extra` that marks the entities of this stage."""
 
 
-class ObjectSettings(BaseModel):
+class ObjectSettings(Settings):
     """How objects are found and distinguished."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     fps: Annotated[float, Field(gt=0, le=30)] = 1.0
     """Frames a second to search if a video has no key frames from `reeltalk curate`."""

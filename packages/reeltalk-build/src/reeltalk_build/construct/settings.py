@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from reeltalk.schema.labels import TagUnit
 from reeltalk.schema.server_address import ServerAddress
-from reeltalk.schema.settings import Count, Money, Share
+from reeltalk.schema.settings import Count, Money, Settings, Share
 from reeltalk_build.construct.writers import Language
 
 Step = Literal["objects", "chains", "linkages", "paths", "scenes", "dialogues", "gates"]
@@ -15,10 +15,8 @@ STEPS: Final[tuple[Step, ...]] = ("objects", "chains", "linkages", "paths", "sce
 """In the order in which they run. Each step reads what earlier ones wrote."""
 
 
-class ConstructSettings(BaseModel):
+class ConstructSettings(Settings):
     """Settings of `reeltalk construct`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     language: Language = "en"
     """Language of questions and answers; the graph writer writes English only."""
@@ -79,10 +77,8 @@ class ConstructSettings(BaseModel):
         return self
 
 
-class RequestSettings(BaseModel):
+class RequestSettings(Settings):
     """Servers of language models, and limits on what is asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     base_url: ServerAddress | None = None
     """Address of an OpenAI-compatible server, as http://localhost:8000/v1; OpenAI's own by default."""
@@ -164,10 +160,8 @@ UNITS: Final[tuple[TagUnit, ...]] = ("chain", "dialogue", "path")
 Replace = Literal["proposed", "all"]
 
 
-class TagSettings(BaseModel):
+class TagSettings(Settings):
     """Which turns `reeltalk tag` tags."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     units: tuple[TagUnit, ...] = UNITS
     """Turns of which units: chain, dialogue, path; all by default."""
@@ -175,10 +169,8 @@ class TagSettings(BaseModel):
     """Tag also what has tags: `proposed` ones of an earlier tagger, or `all`, those that people or rules gave too."""
 
 
-class ReviewSettings(BaseModel):
+class ReviewSettings(Settings):
     """Which turns a person should look at."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     review_share: Share = 0.1
     """Share of the turns that is marked for review, those with the closest calls."""

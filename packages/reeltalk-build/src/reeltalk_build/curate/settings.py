@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from reeltalk.curate.transcripts import LANGUAGE
 from reeltalk.curate.wholeness import MAX_MISSING
 from reeltalk.errors import SettingError
+from reeltalk.schema.settings import Settings
 from reeltalk.video.records import SHOT_DETECTORS, DetectorSettings
 
 NonNegative = Annotated[float, Field(ge=0)]
@@ -34,10 +35,8 @@ which little moves for long times; light and people make a detector find some cu
 videos of a few seconds, of one or two shots."""
 
 
-class CurateSettings(BaseModel):
+class CurateSettings(Settings):
     """Settings of `reeltalk curate`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     preset: Literal["static-camera", "short-clips"] | None = None
     """static-camera: recordings without cuts, from surveillance, a worn camera or a household; short-clips: videos of a

@@ -1,1 +1,1 @@
-"""Report pages on scenarios of activity graphs."""
+"""Templates of the sheets that people fill in."""

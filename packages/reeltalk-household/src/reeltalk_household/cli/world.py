@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Group, Parameter
 from pydantic import Field
 
-from reeltalk.cli.options import FRAMES, IN_OUTPUT, IN_RUN, OVERWRITE, ExecutorName
-from reeltalk.cli.terminal import ProgressBar, print_report, refuse_existing, say
+from reeltalk.cli.options import IN_OUTPUT, IN_RUN, ExecutorName
+from reeltalk.cli.terminal import ProgressBar, print_report, say
 from reeltalk.errors import BenchmarkError, MissingExtraError, SettingError
 from reeltalk_household.world.settings import FilmSettings
 
 if TYPE_CHECKING:
-    from reeltalk_household.world.house import House
+    pass
 
 world = App(name="world", group_commands=Group("Commands", sort_key=0), group_parameters=Group("Household", sort_key=1))
 
 DEFAULTS = FilmSettings()
-IN_FRAMES = Parameter(group=FRAMES)
 
 
 @world.command(sort_key=1)
@@ -50,87 +49,6 @@ def film(
         )
     print_report(done, into)
     print(f"benchmark: {into}")
-    return 0
-
-
-@world.command(sort_key=2)
-def play(
-    program: Path | None = None,
-    /,
-    *,
-    house: int = 1,
-    room: str = "livingroom",
-    view: str = "switching",
-    labels: bool = False,
-    width_px: Annotated[int, IN_FRAMES] = 640,
-    fps: Annotated[int, IN_FRAMES] = 10,
-    out: Annotated[Path | None, IN_OUTPUT] = None,
-    overwrite: Annotated[bool, OVERWRITE] = False,
-) -> int:
-    """Film your own program, in the syntax of VirtualHome.
-
-    A line such as `<char1> [WALK] <sofa> (12)` is for the second person, and a line without a person for the first.
-    People act at the same time. Without a program, list the rooms and objects of the house by the names that programs
-    use.
-
-    Example: `reeltalk world play --house 3` lists the house, and `reeltalk world play tea.txt --house 3 --out tea.mp4`
-    films it, where tea.txt holds lines such as `[WALK] <fridge> (3)`.
-
-    Parameters
-    ----------
-    program
-        File with one command per line.
-    house
-        Number of the house.
-    room
-        Room in which the people start.
-    view
-        switching or fixed.
-    labels
-        Write the names of objects into the pictures.
-    width_px
-        Width of the pictures.
-    fps
-        Frames per second.
-    out
-        Video file to write.
-    overwrite
-        Replace an existing file or folder.
-    """
-    if program is None:
-        if out is not None:
-            raise SettingError("--out needs a program, a file with one command per line")
-        return _list_objects(house)
-    if out is None:
-        raise SettingError("world play needs --out, the video file to write")
-    from reeltalk.store.documents import read_text
-    from reeltalk_build.video.write import write_video
-    from reeltalk_household.world.camera import Camera
-    from reeltalk_household.world.house import ROOM_ORDER
-    from reeltalk_household.world.performance import carry_out
-    from reeltalk_household.world.situation import initial_situation, read_program
-
-    settings = FilmSettings(width_px=width_px, fps=fps, labels=labels, first_house=house, houses=1)
-    if room not in ROOM_ORDER:
-        raise SettingError(f"--room {room!r}: one of {', '.join(ROOM_ORDER)}")
-    if view not in ("switching", "fixed"):
-        raise SettingError(f"--view {view!r}: switching or fixed")
-    refuse_existing(out, overwrite=overwrite)
-    built = _house(house)
-    commands = read_program(read_text(program), file=program)
-    count = max(int(name.removeprefix("character")) for command in commands for name in command.people)
-    if count > len(built.people):
-        raise SettingError(f"{program} needs {count} people and a house has {len(built.people)}")
-    room_name = next(name for name, r in built.rooms.items() if r.class_name == room)
-    start = initial_situation(built, [room_name] * count)
-    steps = carry_out(built, commands, start)
-    camera = Camera(
-        built, width_px=settings.width_px, fps=fps, view="fixed" if view == "fixed" else "switching", labels=labels
-    )
-    partial = out.with_name(f".{out.name}.part")
-    frames = write_video(partial, (picture for _, picture in camera.film(steps)), fps=fps)
-    partial.replace(out)
-    print(f"{len(steps)} steps, {frames / fps:.1f} s: {out}")
     return 0
 
 
@@ -257,26 +175,4 @@ def train(
     save_mini(out / CHECKPOINT, model, out / TOKENIZER, overwrite=True)
     export_mini(model, out / TOKENIZER, out / MODEL, overwrite=True)
     say(f"reeltalk-mini: {out / MODEL}")
-    return 0
-
-
-def _house(number: int) -> "House":
-    from reeltalk_household.world.house import build_house
-
-    try:
-        return build_house(number)
-    except ValueError as error:
-        raise SettingError(f"--house: {error}") from None
-
-
-def _list_objects(house: int) -> int:
-    built = _house(house)
-    for room in built.rooms.values():
-        print(f"<{room.class_name}> ({room.name[len(room.class_name) :]})")
-        for thing in built.things.values():
-            if thing.room == room.name:
-                place = "" if thing.support in built.rooms else f", {'in' if thing.inside else 'on'} {thing.support}"
-                colour = f"{thing.colour} " if thing.colour else ""
-                number = thing.name[len(thing.class_name) :]
-                print(f"  <{thing.class_name}> ({number}): {colour}{', '.join(thing.states)}{place}")
     return 0

@@ -8,15 +8,14 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from reeltalk.errors import InputError
+from reeltalk.schema.settings import Settings
 
 
-class MiniShape(BaseModel):
+class MiniShape(Settings):
     """Sizes of the network and of its input."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     height_px: int = 180
     """Height of the pictures in its input."""

@@ -2,15 +2,14 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from reeltalk.schema.settings import Settings
 from reeltalk_household.world.house import LARGEST_HOUSE
 
 
-class FilmSettings(BaseModel):
+class FilmSettings(Settings):
     """Settings of `reeltalk world film`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     scenarios: Annotated[int, Field(ge=1)] = 20
     """Number of videos to film."""

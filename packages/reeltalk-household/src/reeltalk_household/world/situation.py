@@ -4,14 +4,12 @@ Programs are written as in VirtualHome. `simulation.py` checks the conditions of
 """
 
 import random
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final, Literal
 
-from reeltalk.errors import InputError, ReeltalkError
-from reeltalk.language.vocabulary import SPEECH_ACTS, class_of
+from reeltalk.errors import ReeltalkError
+from reeltalk.language.vocabulary import class_of
 from reeltalk_household.world.house import ROOM_WIDTH_M, House, place_things
 from reeltalk_household.world.tables import world_table
 
@@ -71,60 +69,6 @@ class Command:
         if self.says is not None:
             parts.append(f'"{self.speech_act}: {self.says}"')
         return " ".join(parts)
-
-
-ACTIONS: Final = {action.upper(): action for action in ("walk", "say", *DURATIONS_S) if action not in AGENTLESS_ACTIONS}
-_LINE: Final = re.compile(
-    r"\s*(?:<char(?P<person>\d)>\s*)?\[(?P<action>\w+)\](?P<names>(?:\s*<[a-z_ ]+>\s*\(\d+\))*)"
-    r'(?:\s*"(?P<act>[a-z]+):\s*(?P<says>[^"]+)")?\s*'
-)
-
-
-def parse_command(line: str) -> Command:
-    """Reads a line of a program. A line without a person is the first person's.
-
-    Raises:
-        CannotError: It is not in VirtualHome's form.
-    """
-    match = _LINE.fullmatch(line)
-    if match is None:
-        raise CannotError(f"{line.strip()!r} is no step; expected as <char0> [WALK] <television> (297)")
-    action = ACTIONS.get(match["action"].upper())
-    if action is None:
-        raise CannotError(f"{match['action']!r} is no action; known: {', '.join(sorted(ACTIONS))}")
-    names = [
-        f"{name.replace(' ', '')}{number}" for name, number in re.findall(r"<([a-z_ ]+)>\s*\((\d+)\)", match["names"])
-    ]
-    if (action == "say") != (match["says"] is not None) or (match["act"] or SPEECH_ACTS[0]) not in SPEECH_ACTS:
-        acts = ", ".join(SPEECH_ACTS)
-        raise CannotError(
-            f'{line.strip()!r}: only SAY takes words, as <char0> [SAY] <character> (2) "ask: Tea?"; before the colon '
-            f"stands one of {acts}"
-        )
-    person = f"character{int(match['person'] or 0) + 1}"
-    if action == "say":
-        about = [name for name in names if class_of(name) != "character"]
-        heard = tuple(name for name in names if class_of(name) == "character")
-        return Command(action, about[0] if about else None, heard, person, match["says"], match["act"])
-    return Command(action, names[0] if names else None, tuple(names[1:]), person)
-
-
-def read_program(text: str, *, file: Path) -> list[Command]:
-    """Reads a program, one command per line. Empty lines and lines that begin with # are skipped.
-
-    Raises:
-        InputError: A line is not a step; the message names it.
-    """
-    commands = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            try:
-                commands.append(parse_command(line))
-            except CannotError as error:
-                raise InputError(str(error), file=file, line=number) from None
-    if not commands:
-        raise InputError("no step", file=file, hint="expected lines as [WALK] <fridge> (3)")
-    return commands
 
 
 HANDS: Final = ("right", "left")

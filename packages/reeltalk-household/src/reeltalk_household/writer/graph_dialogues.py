@@ -328,10 +328,7 @@ class DialogueMaker:
         candidates: Mapping[str, Question] | None = None,
         opening: str = PLAIN,
     ) -> bool:
-        """Add a question as a round; False if its words or earlier rounds answer it, or the words do not fit.
-
-        With `candidates` its words could mean these; by default it is counted what they could mean.
-        """
+        """Add a question as a round; False if its words or earlier rounds answer it, or the words do not fit."""
         asked = self._word(question, rests=rests, other_one=candidates is not None, opens=opening == PLAIN)
         if asked is None or (question.answer_type == "person" and self.story.called[question.key] in asked.text):
             return False

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -9,26 +10,42 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reeltalk.language.vocabulary import CATEGORIES, SPEECH_ACTS
+from reeltalk.language.vocabulary import CATEGORIES, SPEECH_ACTS, class_of
 from reeltalk_household.world.activities import activities, perform, program
 from reeltalk_household.world.house import ROOM_WIDTH_M, House, Thing, build_house
 from reeltalk_household.world.kinds import KINDS
 from reeltalk_household.world.performance import carry_out
 from reeltalk_household.world.simulation import carry_out_command
 from reeltalk_household.world.situation import (
-    ACTIONS,
+    DURATIONS_S,
     FEELING_ACTIONS,
     CannotError,
     Command,
     ProgramStep,
     Situation,
     initial_situation,
-    parse_command,
 )
 from reeltalk_household.world.talk import sentences
 
 HOUSES = [pytest.param(number, marks=() if number % 3 == 1 else pytest.mark.slow) for number in range(1, 30)]
 """A third of them in `make test`."""
+
+
+NOBODY_DOES = {"boil", "pop", "finish", "ring", "break", "spill", "cool"}
+ACTIONS = {action.upper(): action for action in ("walk", "say", *DURATIONS_S) if action not in NOBODY_DOES}
+
+
+def parse_command(line: str) -> Command:
+    """A line of a program in VirtualHome's form, as `program` writes it."""
+    match = re.fullmatch(r'(?:<char(\d)> )?\[(\w+)\]((?: ?<[a-z_ ]+> \(\d+\))*)(?: "([a-z]+): ([^"]+)")?', line.strip())
+    assert match is not None, line
+    names = [f"{name.replace(' ', '')}{number}" for name, number in re.findall(r"<([a-z_ ]+)> \((\d+)\)", match[3])]
+    person, action = f"character{int(match[1] or 0) + 1}", ACTIONS[match[2]]
+    if action == "say":
+        about = [name for name in names if class_of(name) != "character"]
+        heard = tuple(name for name in names if class_of(name) == "character")
+        return Command(action, about[0] if about else None, heard, person, match[5], match[4])
+    return Command(action, names[0] if names else None, tuple(names[1:]), person)
 
 
 def run_program(house: House, text: str, room: str = "kitchen") -> Situation:
@@ -358,12 +375,6 @@ def test_what_cannot_be_done_is_refused_with_the_step(text: str, why: str) -> No
     names = {name: named(house, name) for name in ("milk", "salmon", "fridge", "stove", "sofa", "towel", "tv", "bed")}
     with pytest.raises(CannotError, match=rf"step \d, <char0> \[\w+\].*{why}"):
         run_program(house, text.format(**names))
-
-
-@pytest.mark.parametrize("line", ["walk fridge", "[FLY] <fridge> (3)", "[WALK] fridge", "[WALK] <fridge>", "", "[WALK"])
-def test_a_line_that_is_no_step_is_refused(line: str) -> None:
-    with pytest.raises(CannotError, match=r"no step|no action"):
-        parse_command(line)
 
 
 COMMANDS = st.tuples(st.sampled_from(sorted(ACTIONS.values())), st.integers(0, 200), st.integers(0, 200))

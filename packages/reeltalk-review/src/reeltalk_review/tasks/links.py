@@ -255,15 +255,7 @@ class LinksTask(ReviewTask):
 def _chain_pairs(
     content: Content, by_source: Mapping[str, Sequence[Linkage]]
 ) -> Iterator[tuple[QAChain, QAChain, Sequence[Linkage]]]:
-    """Chains that follow each other in their video, by the start of their clips, and other pairs with links.
-
-    Args:
-        content: The benchmark.
-        by_source: Its linkages by the chain that they lead from.
-
-    Yields:
-        The two chains, and the linkages from the first to the second.
-    """
+    """Chains that follow each other in their video, by the start of their clips, and other pairs with links."""
     clips, by_video = rows_by(content.clips, "video_id"), rows_by(content.chains, "video_id")
     for video_id in dict.fromkeys((*(str(video.id) for video in content.videos), *by_video)):
         shown = [clip for clip in clips.get(video_id, ()) if clip.interval is not None]

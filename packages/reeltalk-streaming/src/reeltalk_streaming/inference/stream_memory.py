@@ -14,9 +14,10 @@ from typing import Annotated, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from reeltalk.errors import SettingError
+from reeltalk.schema.settings import Settings
 
 Floats = NDArray[np.float32]
 GROWTH: Final = 2
@@ -24,10 +25,8 @@ FIRST_TOKENS: Final = 256
 """Initial capacity of an unbounded memory."""
 
 
-class MemoryPolicy(BaseModel):
+class MemoryPolicy(Settings):
     """Bounds of the memory of an endless stream."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     sinks: Annotated[int, Field(ge=0)] = 4
     """First tokens of the stream, which are never dropped. A frame that begins among them stays whole."""

@@ -2,13 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from reeltalk.schema.settings import Settings
 
 
-class VisionSettings(BaseModel):
+class VisionSettings(Settings):
     """Settings of the first part: the vision encoder."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     steps: Annotated[int, Field(ge=1)] = 6000
     batch: Annotated[int, Field(ge=1)] = 24
@@ -21,10 +21,8 @@ class VisionSettings(BaseModel):
     """Compute in bfloat16, except for sums that would lose precision."""
 
 
-class SpeechSettings(BaseModel):
+class SpeechSettings(Settings):
     """Settings of the second part: projector and decoder."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     steps: Annotated[int, Field(ge=1)] = 1800
     batch: Annotated[int, Field(ge=1)] = 8
@@ -48,10 +46,8 @@ class SpeechSettings(BaseModel):
     """Compute in bfloat16, except for sums that would lose precision."""
 
 
-class MiniSettings(BaseModel):
+class MiniSettings(Settings):
     """Settings of the whole training of reeltalk-mini."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     seed: int = 17
     """Decides the initial weights and all random choices."""

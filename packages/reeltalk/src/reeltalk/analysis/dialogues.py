@@ -423,10 +423,7 @@ TITLE_ACTIVITIES: Final = 2
 
 
 def _listed(keys: Sequence[tuple[str, str]], turns: "pl.DataFrame", context: BenchmarkContext) -> list[ListedDialogue]:
-    """Dialogues with their files and titles for people; repeated titles get a number.
-
-    Examples of titles are `Wash dishes · 6 questions` and `Where does he sit? · 4 questions · kitchen-0001`.
-    """
+    """Dialogues with their files and titles for people; repeated titles get a number."""
     import polars as pl
 
     units = Counter(unit_id for unit_id, _ in keys)

@@ -153,11 +153,7 @@ def _alone(told: _Evidence) -> Iterator[NextStep]:
 
 
 def _few_videos(told: _Evidence) -> Iterator[NextStep]:
-    """More videos, if they would decide what is open.
-
-    A test on N videos like these has the standard error of today times the root of today's number over N, because
-    intervals are clustered by video. So N follows from today's interval: see `videos_needed`.
-    """
+    """More videos, if they would decide what is open."""
     found, lead = told.found, told.found.open
     if found.headline is None or found.headline.is_partial or not found.videos:
         return

@@ -407,10 +407,7 @@ class _Pairs:
         return 1 + better, (1 + better, len(ranked) - worse)
 
     def above_the_blind(self, index: int) -> Margin | None:
-        """The smallest lead over the baselines that do not see the video; if some are not shown, the smallest of these.
-
-        So it is shown only if the model is shown to be above all of them.
-        """
+        """The smallest lead over the baselines that do not see the video, or over those not shown to be below."""
         model = self.board.models[index]
         cell = model.cells[self.metric]
         if model.info.source in BLIND_BASELINES or model.role == "reference" or cell is None or cell.row.value is None:

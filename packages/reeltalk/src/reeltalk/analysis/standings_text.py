@@ -18,7 +18,7 @@ from reeltalk.store.runs import Run, runs_beside
 
 MOST_LINES: Final = 8
 """Longest table, with its head."""
-MOST_BESIDE: Final = 20
+MOST_OTHER_RUNS: Final = 20
 """Most runs that are read beside the run."""
 MOST_ANSWERS: Final = 100_000
 """Most answers that are compared, of all runs together."""
@@ -37,7 +37,7 @@ def run_standings(run: Run) -> Standings:
         InputError: A table is damaged.
     """
     runs, answers = [run], _answers(run)
-    for other in runs_beside(run, MOST_BESIDE):
+    for other in runs_beside(run, MOST_OTHER_RUNS):
         answers += _answers(other)
         if answers > MOST_ANSWERS:
             break
@@ -123,10 +123,7 @@ def report_command(runs: Sequence[Run]) -> str:
 
 
 def _chosen(found: Standings, run: Run) -> Sequence[Standing]:
-    """The rows to print: the run's own, the hardest baseline that does not see the video, then the best of the others.
-
-    They keep the order of the standings.
-    """
+    """The rows to print: the run's own, the hardest baseline that does not see the video, and the best others."""
     own = [row for row in found.rows if row.model.run is run and row.role != "floor"]
     hardest = [row.above.over for row in own if row.above is not None]
     others = [row for row in found.rows if row not in own]

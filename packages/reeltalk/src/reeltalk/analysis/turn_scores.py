@@ -177,10 +177,7 @@ def tagged_turns(
 
 
 def _labels(turns: "pl.DataFrame", benchmark: Benchmark | None) -> "tuple[pl.DataFrame, int]":
-    """A row for each label of each turn: `turn`, `vocabulary` and `label`; and how many tags are the benchmark's.
-
-    A turn has a vocabulary from the run if it is there, and else from the benchmark. Its task is a label too.
-    """
+    """A row for each label of each turn: `turn`, `vocabulary` and `label`; and how many tags are the benchmark's."""
     import polars as pl
 
     vocabulary = pl.col("vocabulary")

@@ -57,7 +57,7 @@ COMMANDS: Final = {
         ("score", "judging:score", "Scoring", "Score models' answers with text metrics."),
     ),
     "Read": (
-        ("report", "reporting:report", "Report", "Write runs, a benchmark or graphs as a static site or tables."),
+        ("report", "reporting:report", "Report", "Write runs or a benchmark as a static site or tables."),
         ("compare", "comparing:compare", "Comparison", "Is A better than B? Paired differences with intervals."),
         ("calibrate", "comparing:calibrate", "Calibration", "Compare judges and text metrics with people."),
     ),
@@ -107,7 +107,7 @@ def _descriptions(described: Callable[..., Any]) -> dict[tuple[str, ...], Parame
     return {} if isinstance(described, type) else extract_docstring_help(described)
 
 
-_collection.extract_docstring_help = _descriptions  # type: ignore[attr-defined, assignment]
+vars(_collection).update(extract_docstring_help=_descriptions)
 
 
 def _first_options(name: str) -> tuple[str, ...]:

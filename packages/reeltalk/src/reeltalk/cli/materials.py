@@ -116,10 +116,7 @@ def _show_table(
     *,
     fix: bool,
 ) -> tuple[bool, bool]:
-    """Print what a table was taken to mean, and all that is wrong with it; a person at a terminal is asked.
-
-    Returns whether guesses are taken, and whether some are left.
-    """
+    """Print what a table was taken to mean, and all that is wrong with it; a person at a terminal is asked."""
     from reeltalk.stages.layouts import guesses_path, preview_questions
 
     try:

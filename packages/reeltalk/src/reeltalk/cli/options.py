@@ -16,19 +16,8 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=BaseModel)
 FIRST_NAMES: Final = (
-    *(
-        "--into",
-        "--model",
-        "--writer",
-        "--base-url",
-        "--out",
-        "--bench",
-        "--format",
-        "--mode",
-        "--preset",
-        "--protocols",
-    ),
-    *("--judge", "--judge-base-url", "--media", "--splits", "--limit", "--max-calls", "--plan"),
+    *("--into", "--model", "--writer", "--base-url", "--out", "--bench", "--format", "--mode", "--preset"),
+    *("--protocols", "--judge", "--judge-base-url", "--media", "--splits", "--limit", "--max-calls", "--plan"),
 )
 """The options that everybody needs, in the order in which a command's help shows them first."""
 

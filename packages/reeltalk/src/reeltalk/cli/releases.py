@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Group, Parameter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from reeltalk.cli.options import FLAG, OVERWRITE
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.formats import FORMATS, TRAINING, WRITTEN
+from reeltalk.formats import FORMATS, TRAINING_LAYOUTS, WRITTEN
 from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOptions
 from reeltalk.plugins import needed
 from reeltalk.schema.gates import Only
-from reeltalk.schema.settings import settings_of
+from reeltalk.schema.settings import Settings, settings_of
 
 if TYPE_CHECKING:
     from reeltalk.evaluation.asked_turns import AskedTurn
@@ -27,16 +27,14 @@ if TYPE_CHECKING:
 QUESTIONS = "questions"
 """The target that writes what `evaluate` asks, for an inference script of your own."""
 TARGET = Parameter(
-    help=f"Layout: {', '.join(WRITTEN)}; training data: {', '.join(TRAINING)}; or {QUESTIONS}, for your own "
+    help=f"Layout: {', '.join(WRITTEN)}; training data: {', '.join(TRAINING_LAYOUTS)}; or {QUESTIONS}, for your own "
     "inference script."
 )
 ACCEPT_EDITED = Parameter(name="--accept", negative="")
 
 
-class PartOptions(BaseModel):
+class PartOptions(Settings):
     """The part of a benchmark that becomes questions or training data, and how it is asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     name: str | None = None
     """Name of the training data; the benchmark's by default."""
@@ -52,10 +50,8 @@ class PartOptions(BaseModel):
     """Only the first dialogues or paths, up to this number."""
 
 
-class HubOptions(BaseModel):
+class HubOptions(Settings):
     """What only the publisher of a data set knows; the card and Croissant say it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     cite_as: str | None = None
     """How to cite the data set, as BibTeX or in words."""
@@ -192,17 +188,17 @@ def export(
 
     if hub != HUB_DEFAULTS and format != "hub":
         raise SettingError("--cite-as and --date-published are for hub only")
-    if training != TRAINING_DEFAULTS and format not in TRAINING:
+    if training != TRAINING_DEFAULTS and format not in TRAINING_LAYOUTS:
         raise SettingError(
-            f"--units, --fps, --budget and the other options of training data are for {', '.join(TRAINING)} only"
+            f"--units, --fps, --budget and other options of training data are for {', '.join(TRAINING_LAYOUTS)} only"
         )
-    if format in TRAINING:
+    if format in TRAINING_LAYOUTS:
         return _export_training(format, benchmark, out, part, training, only=only, overwrite=overwrite)
     if format == QUESTIONS:
         return _export_questions(benchmark, out, part, only=only, overwrite=overwrite)
     if format not in WRITTEN:
         what = f"{format} is only read" if format in FORMATS else f"unknown format {format!r}"
-        known = f"{what}; written are {', '.join((*WRITTEN, *TRAINING, QUESTIONS))}"
+        known = f"{what}; written are {', '.join((*WRITTEN, *TRAINING_LAYOUTS, QUESTIONS))}"
         raise SettingError(needed("reeltalk.formats", format) or known)
     if part != PART_DEFAULTS:
         own = "--cite-as, --date-published, " if format == "hub" else ""

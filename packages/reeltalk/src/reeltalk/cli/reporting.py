@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
 from reeltalk.cli.options import BENCH, FLAG, IN_OUTPUT, IN_RUN, IN_START, OVERWRITE, ExecutorName
 from reeltalk.cli.terminal import refuse_existing, whole_runs
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.plugins import added, load
+from reeltalk.plugins import load
 from reeltalk.schema.settings import settings_of
 
 LIST_FORMATS: Final[dict[str, Literal["text", "json", "csv", "markdown"]]] = {
@@ -41,13 +41,12 @@ def report(
     frames: Annotated[int, FRAMES_SHOWN] = 8,
     most_frames: Annotated[int, FRAMES_SHOWN] = 5000,
     scenarios: Annotated[Path | None, IN_GRAPHS] = None,
-    only: Annotated[str | None, IN_GRAPHS] = None,
     workers: Annotated[int | None, IN_RUN] = None,
     executor: ExecutorName = "local",
     strict: Annotated[bool, FLAG] = False,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Write runs, a benchmark or activity graphs as a static site. Runs can also be a table on standard output.
+    """Write runs or a benchmark as a static site. Runs can also be a table on standard output.
 
     For a benchmark or graphs, `--format text` prints counts: tables 3 and 4 and figure 2a of the VDAct paper.
     Without runs, --published lists published numbers with their sources. Exit code 1 if a run of several is damaged: it
@@ -60,7 +59,7 @@ def report(
     ----------
     runs
         Folders that `score`, `evaluate` or `judge` wrote; or runs of `proactive run`, with --bench; or one benchmark;
-        or a folder, zip archive or file of activity graphs.
+        or, for counts, a folder, zip archive or file of activity graphs.
     out
         Folder of the site to create; for the other formats the file, standard output by default.
     format
@@ -96,8 +95,6 @@ def report(
         Most frames in the whole site.
     scenarios
         JSON object of lists of activities by scenario. Without it a benchmark's videos, or each activity alone.
-    only
-        Comma-separated names of the scenarios to show; all by default.
     workers
         Videos that are decoded or cut at a time; by default one for each core.
     strict
@@ -109,14 +106,8 @@ def report(
         return _list_published(published, format, out)
     if format == "text":
         return _count(runs, scenarios, out)
-    if len(runs) == 1 and (graphs := _reads_graphs(runs[0])) is not None:
-        if out is None or format != "html":
-            raise SettingError("activity graphs are shown as a site; give --out DIR, or --format text for counts")
-        graphs.write_graph_report(runs[0], scenarios, only, out, overwrite=overwrite)
-        print(f"report: {out / 'index.html'}")
-        return 0
-    if scenarios is not None or only is not None:
-        raise SettingError("--scenarios and --only are for activity graphs")
+    if scenarios is not None:
+        raise SettingError("--scenarios is for counts of activity graphs; give --format text")
     from reeltalk.analysis.table_files import PAPER_TABLES, TABLE_FORMATS
     from reeltalk.pages.figure_files import FIGURE_FORMATS, PAPER_FIGURES
     from reeltalk.pages.settings import ReportSettings, read_about
@@ -194,22 +185,13 @@ def _list_published(names: str, format: str, out: Path | None) -> int:
     return 0
 
 
-def _reads_graphs(source: Path) -> Any:
-    """What shows activity graphs, if a source consists of them and is neither a benchmark nor a run; else None."""
-    opens = any((source / name).is_file() for name in ("manifest.json", "run.json"))
-    if opens or "graphs" not in added("reeltalk.reports"):
-        return None
-    graphs = load("reeltalk.reports", "graphs")
-    return graphs if graphs.holds_graphs(source) else None
-
-
 def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) -> int:
     if len(sources) != 1 or out is not None:
         raise SettingError("--format text counts one benchmark, or one folder, archive or file of graphs; no --out")
     source = sources[0]
     if (source / "run.json").is_file():
         raise SettingError(f"{source} is a run; its leaderboard is written as json, csv, latex or markdown")
-    from reeltalk.analysis.dataset import PAPER_TABLE_3, TABLE_3, count_dataset
+    from reeltalk.analysis.dataset import TABLE_3_COLUMNS, TABLE_3_IN_PAPER, count_dataset
     from reeltalk.metrics.counting import format_speech
     from reeltalk.store.benchmark import Benchmark, has_graphs
     from reeltalk.store.tables import DIALOGUES, SPEECH
@@ -220,7 +202,7 @@ def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) ->
         print(format_speech(spoken) + "\n")
     if opened is not None and (counts := count_dataset(opened, with_graphs=False).table_3) is not None:
         print(f"{'Table 3':<16}{'here':>12}{'VDAct':>12}")
-        for name, value, paper in zip(TABLE_3, counts.values, PAPER_TABLE_3, strict=True):
+        for name, value, paper in zip(TABLE_3_COLUMNS, counts.values, TABLE_3_IN_PAPER, strict=True):
             print(f"{name:<16}{format_count(value):>12}{paper:>12}")
         print()
     if opened is not None and not has_graphs(opened):

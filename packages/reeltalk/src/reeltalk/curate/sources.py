@@ -166,10 +166,7 @@ def _merged(stem: str) -> str:
 def _beside(
     video: str, spoken: Mapping[str, Sequence[tuple[str, str | None]]], opened: Callable[[str], tuple[Path, str] | None]
 ) -> tuple[Path | None, tuple[TranscriptFile, ...], tuple[InputError, ...]]:
-    """The sidecar and the transcripts of a video, and why others are not opened.
-
-    `opened` gives the path of a file by its name, and its place.
-    """
+    """The sidecar and the transcripts of a video, and why others are not opened."""
     transcripts: list[TranscriptFile] = []
     faults: list[InputError] = []
 

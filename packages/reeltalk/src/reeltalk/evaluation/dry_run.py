@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from reeltalk.evaluation.playing.play import (
     FrameSource,
@@ -119,6 +119,9 @@ class StandIn:
         sees_frames: Whether frames are shown to a player that asks no model.
     """
 
+    signature: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Empty: a dry run has no signature."""
+
     def __init__(self, player: Player | None, model: CountingModel, *, sees_frames: bool = False) -> None:
         self._player, self._model, self._sees_frames = player, model, sees_frames
         self._numbers = count(1)
@@ -126,11 +129,6 @@ class StandIn:
     @property
     def name(self) -> str:
         return self._model.name
-
-    @property
-    def signature(self) -> tuple[tuple[str, str], ...]:
-        """Empty: a dry run has no signature."""
-        return ()
 
     @property
     def sees_frames(self) -> bool:

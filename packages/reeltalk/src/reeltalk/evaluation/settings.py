@@ -15,15 +15,13 @@ from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, Judge
 from reeltalk.schema.gates import Only
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.schema.server_address import ServerAddress
-from reeltalk.schema.settings import Count, Effort, Money, Temperature, settings_of
+from reeltalk.schema.settings import Count, Effort, Money, Settings, Temperature, settings_of
 
 FramePolicy = Literal["uniform", "fps", "per-clip", "first-turn", "none"]
 
 
-class FrameSettings(BaseModel):
+class FrameSettings(Settings):
     """Which frames a turn sees and how large they are. Every setting can change a score."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     policy: FramePolicy = "uniform"
     """`uniform`: spread anew over the visible video at each turn; `fps`: a fixed rate, sent as it comes; `per-clip`:
@@ -68,10 +66,8 @@ OTHER_NAMES: Final = {"longest_side_px": "longest_side", "square_px": "square"}
 MOST_FRAMES: Final = 100_000
 
 
-class ProactiveSettings(BaseModel):
+class ProactiveSettings(Settings):
     """Settings that can change the replies of a model and their times. Each is part of the signature."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     fps: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = 1.0
     """Frames per second of the video's clock."""
@@ -103,10 +99,8 @@ class ScoreSettings(BaseModel):
     """Language that decides the tokeniser; `auto` takes that of each item's references."""
 
 
-class PlaySettings(BaseModel):
+class PlaySettings(Settings):
     """How dialogues are played. Every setting can change a score and is part of the signature."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     mode: Literal["dialogue", "streaming", "single"] = "dialogue"
     """`dialogue`: chains of a video in order, and dialogues; `streaming`: along paths; `single`: no history at all."""
@@ -185,10 +179,8 @@ class PlaySettings(BaseModel):
         return (*parts, *self.frames.signature)
 
 
-class ModelSettings(BaseModel):
+class ModelSettings(Settings):
     """How the model that answers is asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     base_url: ServerAddress | None = None
     """Address of an OpenAI-compatible server (vLLM, SGLang, Ollama, llama.cpp); OpenAI's own by default."""
@@ -232,10 +224,8 @@ class ModelSettings(BaseModel):
         return self.memory == "bounded" or self.memory_frames is not None
 
 
-class LimitSettings(BaseModel):
+class LimitSettings(Settings):
     """Number of requests at a time, and limits of all requests together."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     connections: Count = 20
     """Most dialogues, and requests to a server, at a time. A server gets few at first, and more while it answers them
@@ -299,19 +289,8 @@ class Preset:
 
 
 FREE: Final = (
-    *(
-        "units",
-        "split",
-        "tasks",
-        "only",
-        "seed",
-        "epochs",
-        "compat",
-        "language",
-        "option_order",
-        "null_units",
-        "control",
-    ),
+    *("units", "split", "tasks", "only", "seed", "epochs", "compat", "language"),
+    *("option_order", "null_units", "control"),
 )
 """Settings that select a part of a benchmark, have their own place in a signature, or change no number of a model."""
 
@@ -327,10 +306,8 @@ def _pairs(prefix: str, published: Any, chosen: Any) -> list[tuple[str, Any, Any
     return found
 
 
-class RunConfig(BaseModel):
+class RunConfig(Settings):
     """All settings of a run of `evaluate`: who answers and who judges, and how."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     model: str
     """Who answers, as on the command line: the name of a model at an address, `inspect:PROVIDER/MODEL`,

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from reeltalk.errors import InputError, ReeltalkError, UnusableError
-from reeltalk.evaluation.eval_log import LoggedSample, LoggedScore
-from reeltalk.evaluation.logged import Notes, PlaySample, run_samples
 from reeltalk.evaluation.playing.frames import FrameServer
 from reeltalk.evaluation.playing.play import (
     FrameSource,
@@ -27,6 +25,7 @@ from reeltalk.evaluation.playing.play import (
 )
 from reeltalk.evaluation.playing.script import Script
 from reeltalk.evaluation.settings import PlaySettings
+from reeltalk.evaluation.side_by_side import Act, run_side_by_side
 from reeltalk.evaluation.signing import code_hash, server_part
 from reeltalk.evaluation.useless import UselessReplies
 from reeltalk.judge.judge import (
@@ -52,11 +51,11 @@ from reeltalk.progress import Progress
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.record import Record
 from reeltalk.schema.scoring import JudgedScore
-from reeltalk.store.rows import MappedRows, Rows, SpooledRows
+from reeltalk.store.rows import Rows, SpooledRows
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
-FIRST_READ: Final = 20
+LEAST_READ: Final = 20
 """Answers after which a run stops if most of them cannot be read."""
 UNREAD_CHARS: Final = 120
 """Characters of such an answer that are shown."""
@@ -200,8 +199,8 @@ class JudgingSetup:
     judges: tuple[Judge, ...] = ()
     model: AsyncModel | None = None
     """Judges, if a protocol needs a language model."""
-    logged: ServedModel | None = None
-    """The same model, if the log shall show its requests."""
+    served: ServedModel | None = None
+    """The same model, if its replies are kept."""
     meteor: MeteorProcess | ReeltalkError | None = None
     """A running METEOR, or why there is none."""
     embedder: SentenceEmbedder | ReeltalkError | None = None
@@ -217,7 +216,7 @@ class JudgingSetup:
         if judge.needs_model and self.model is not None and asked is not None and asked != self.model.sampling:
             told = ",".join(f"{key}={value}" for key, value in sorted(self.model.sampling.items()))
             sent = (("judge-sampling", told or "none"),)
-        origins = self.logged.origins if self.logged is not None and judge.needs_model else ()
+        origins = self.served.origins if self.served is not None and judge.needs_model else ()
         served = server_part("judge-served", self.name(judge), origins)
         code = () if judge.needs_model else (("code", code_hash(inspect.getfile(type(judge)))),)
         return (("judge", self.name(judge)), *judge.signature, *code, *sent, *served)
@@ -227,7 +226,7 @@ class EvaluationRunner:
     """Plays and judges scripts, several at a time.
 
     Args:
-        logs: Folder in which the log appears, which `inspect view` opens.
+        work: Folder in which the run is made.
         judging: How answers are judged.
         background: Data of the benchmark besides the turns.
         at_a_time: Scripts that run together.
@@ -239,7 +238,7 @@ class EvaluationRunner:
 
     def __init__(
         self,
-        logs: Path,
+        work: Path,
         judging: JudgingSetup,
         background: Background | None,
         *,
@@ -249,11 +248,11 @@ class EvaluationRunner:
         stops_unread: bool = False,
         useless: UselessReplies | None = None,
     ) -> None:
-        self.collected: Final = Collected(logs.parent)
+        self.collected: Final = Collected(work)
         """The results so far."""
         self._running: dict[str, list[AnsweredTurn]] = {}
         """Turns of scripts that are not judged yet."""
-        self._logs, self._judging, self._background = logs, judging, background
+        self._judging, self._background = judging, background
         self._at_a_time, self._progress = at_a_time, progress or _silent
         self._due, self._done, self._recalled = 0, 0, False
         self._null_begun: set[tuple[str, UnitKey]] = set()
@@ -271,10 +270,9 @@ class EvaluationRunner:
         settings: PlaySettings,
         frames: FrameServer | None,
         *,
-        logged: ServedModel | None = None,
+        served: ServedModel | None = None,
         wrong: WrongAnswers | None = None,
         subtitles: Subtitles | None = None,
-        metadata: Mapping[str, Any] | None = None,
     ) -> Evaluation:
         """Play scripts and judge their answers.
 
@@ -283,10 +281,9 @@ class EvaluationRunner:
             player: Answers their turns.
             settings: How they are played.
             frames: Gives frames; None if none are shown.
-            logged: The model of the player, if it has one.
+            served: The model of the player, if it has one.
             wrong: Gives the wrong answer of a corrupted history.
             subtitles: Gives the lines that were spoken.
-            metadata: Metadata of the run for the log.
 
         Raises:
             BudgetError: A limit would be exceeded. Replies are kept, and the same command continues from there.
@@ -301,7 +298,7 @@ class EvaluationRunner:
         if self._null_sample is None:
             self._null_sample = sample_null_units(scripts, self._judging)
 
-        async def play_one(name: str, notes: Notes) -> None:
+        async def play_one(name: str) -> None:
             script = scripts[numbers[name]]
             done = self._running[name] = []
             try:
@@ -316,37 +313,31 @@ class EvaluationRunner:
             async with aclosing(
                 play_script(script, player, screening, pictures, settings, wrong=wrong, subtitles=subtitles)
             ) as turns:
-                for number, _ in enumerate(script.steps, start=1):
-                    with notes.span(f"turn {number}"):
-                        turn = await anext(turns)
-                        _note(turn, notes)
+                async for turn in turns:
                     done.append(turn)
-                    if self._useless is not None and logged is not None and logged.is_remote:
+                    if self._useless is not None and served is not None and served.is_remote:
                         self._useless.see_answer(turn)
                     self._count("playing")
 
-        self._run(MappedRows(scripts, _sample_of_script), play_one, logged, metadata or {}, frames)
+        self._run(list(numbers), play_one, served, frames)
         return self._evaluation(list(numbers))
 
-    def judge(self, units: Mapping[str, Sequence[AnsweredTurn]], *, metadata: Mapping[str, Any]) -> Evaluation:
+    def judge(self, units: Mapping[str, Sequence[AnsweredTurn]]) -> Evaluation:
         """Judge answers that exist already.
 
         All models' answers to a unit are judged one after the other, and units of a video too: what a prompt shows
         before an answer is the same for all of them, so a server with a prefix cache reads it once.
 
         Args:
-            units: Turns by the name of the sample that the log shows. The results have their order.
-            metadata: Metadata of the run for the log.
+            units: Turns by a name for each unit and model. The results have their order.
 
         Raises:
             BudgetError: As for `run`.
             KeyboardInterrupt: As for `run`.
         """
 
-        async def recall(name: str, notes: Notes) -> None:
-            turns = self._running[name] = list(units[name])
-            for turn in turns:
-                _note(turn, notes)
+        async def recall(name: str) -> None:
+            self._running[name] = list(units[name])
 
         order: list[tuple[str, str, str, str]] = []
         self._recalled, self._due = True, 0
@@ -359,30 +350,16 @@ class EvaluationRunner:
         keys = ((turn.unit, turn.unit_id) for turns in units.values() for turn in turns)
         self._null_sample = _drawn(keys, self._judging)
         order.sort(key=lambda unit: unit[:3])
-        samples = MappedRows([unit[3] for unit in order], lambda name: _sample_of_turns(name, units[name]))
-        self._run(samples, recall, None, metadata)
+        self._run([unit[3] for unit in order], recall, None)
         return self._evaluation(list(units))
 
     def _run(
-        self,
-        samples: Sequence[LoggedSample],
-        play_one: PlaySample,
-        logged: ServedModel | None,
-        metadata: Mapping[str, Any],
-        frames: FrameServer | None = None,
+        self, names: Sequence[str], play_one: Act, served: ServedModel | None, frames: FrameServer | None = None
     ) -> None:
-        models = {role: model for role, model in (("player", logged), ("judge", self._judging.logged)) if model}
+        models = [model for model in (served, self._judging.served) if model]
 
-        async def judge_one(name: str, notes: Notes) -> LoggedScore | None:
-            found, rows = await self._judge_script(name)
-            keep(name, rows)
-            return found
-
-        async def play_unjudged(name: str, notes: Notes) -> None:
-            await play_one(name, notes)
-            keep(name, {})
-
-        def keep(name: str, rows: Mapping[str, Sequence[JudgedScore]]) -> None:
+        async def judge_one(name: str) -> None:
+            rows = await self._judge_script(name)
             turns = self._running.pop(name)
             self.collected.add(name, turns, rows)
             if self._recalled:
@@ -391,25 +368,15 @@ class EvaluationRunner:
         async def close() -> None:
             if frames is not None:
                 await frames.close()
-            for model in models.values():
+            for model in models:
                 await model.close()
 
         try:
-            run_samples(
-                "evaluate",
-                samples,
-                play_one if self._judging.judges else play_unjudged,
-                judge_one if self._judging.judges else None,
-                models=models,
-                log_dir=self._logs,
-                at_a_time=self._at_a_time,
-                metadata=metadata,
-                close=close,
-            )
+            run_side_by_side(names, play_one, judge_one, at_a_time=self._at_a_time, close=close)
         finally:
             # Only now no more of them come.
             if self._useless is not None and self._useless.texts:
-                for model in models.values():
+                for model in models:
                     model.store.forget(self._useless.texts)
 
     async def _judge_nothing(self, judge: Judge, unit: JudgeUnit) -> None:
@@ -439,62 +406,42 @@ class EvaluationRunner:
             frames.stop()
             raise
 
-    async def _judge_script(self, name: str) -> tuple[LoggedScore, dict[str, list[JudgedScore]]]:
-        values: dict[str, float | None] = {judge.name: None for judge in self._judging.judges}
-        lines: list[str] = []
+    async def _judge_script(self, name: str) -> dict[str, list[JudgedScore]]:
         units = group_units(self._running[name], self._background)
         of_script: dict[str, list[JudgedScore]] = {}
         for judge in self._judging.judges:
             rows: list[JudgedScore] = []
-            judged = judged_units(judge, units, self._background)
-            for unit in judged:
+            for unit in judged_units(judge, units, self._background):
                 own = await judge_unit(judge, unit, self._judging.model)
                 rows += own
-                if self._useless is not None and (served := self._judging.logged) is not None and served.is_remote:
+                if self._useless is not None and (served := self._judging.served) is not None and served.is_remote:
                     self._useless.see_verdicts(own)
                 await self._judge_nothing(judge, unit)
             of_script[judge.name] = rows
             self._refuse_unread(judge, units, rows)
-            headline = next(iter(judge.measures(judged, rows)), None)
-            values[judge.name] = headline.value if headline is not None else None
-            lines += [_line(row) for row in rows]
-        return LoggedScore(values, "\n".join(lines)), of_script
+        return of_script
 
     def _refuse_unread(self, judge: Judge, units: Sequence[JudgeUnit], rows: Sequence[JudgedScore]) -> None:
-        """Stop a run of which most of the first answers cannot be read.
-
-        Raises:
-            UnusableError: More than half of the first `FIRST_READ` answers name no value or option.
-        """
-        if not self._stops_unread or self._read >= FIRST_READ or not isinstance(judge, TurnJudge):
+        """Stop a run of which most of the first answers cannot be read."""
+        if not self._stops_unread or self._read >= LEAST_READ or not isinstance(judge, TurnJudge):
             return
         texts = {(unit.id, turn.turn_index): turn.text for unit in units for turn in unit.turns}
         for row in rows:
             text = texts.get((row.unit_id, row.turn_index or 0), "")
-            if self._read < FIRST_READ and row.value is not None and text.strip() and judge.reads_answers:
+            if self._read < LEAST_READ and row.value is not None and text.strip() and judge.reads_answers:
                 self._read += 1
                 # The prompt asks to say so where a video does not show it.
                 self._unread += [text] if judge.is_unread(row) and not says_unsure(text) else []
-        if self._read >= FIRST_READ and len(self._unread) > FIRST_READ // 2:
+        if self._read >= LEAST_READ and len(self._unread) > LEAST_READ // 2:
             shown = "; ".join(repr(" ".join(text.split())[:UNREAD_CHARS]) for text in self._unread[:3])
             raise UnusableError(
-                f"{len(self._unread)} of the first {FIRST_READ} answers cannot be read by '{judge.name}', so the "
+                f"{len(self._unread)} of the first {LEAST_READ} answers cannot be read by '{judge.name}', so the "
                 f"command stops: {shown}; every reply is kept. Ask for the form that is read (a letter for options, a "
                 "word or number for a key) in a prompt of your own with --prompt FILE.md, or pass --no-preflight"
             )
 
     def _evaluation(self, names: Sequence[str]) -> Evaluation:
         return self.collected.evaluation(names, [judge.name for judge in self._judging.judges], self._background)
-
-
-def _sample_of_script(script: Script) -> LoggedSample:
-    question = script.steps[0].turn.question if script.steps else ""
-    return LoggedSample(script.name, question, {"video_id": script.video_id, "turns": len(script.steps)})
-
-
-def _sample_of_turns(name: str, turns: Sequence[AnsweredTurn]) -> LoggedSample:
-    first = turns[0]
-    return LoggedSample(name, first.question, {"video_id": first.video_id, "turns": len(turns)})
 
 
 def sample_null_units(scripts: Iterable[Script], judging: JudgingSetup) -> frozenset[UnitKey]:
@@ -506,28 +453,6 @@ def _drawn(units: Iterable[UnitKey], judging: JudgingSetup) -> frozenset[UnitKey
     if not any(judge.needs_model for judge in judging.judges):
         return frozenset()
     return sample_units(units, judging.settings.null_units, seed=judging.settings.seed)
-
-
-def _note(turn: AnsweredTurn, notes: Notes) -> None:
-    notes.message("user", turn.question)
-    if turn.state in (AnswerState.ANSWERED, AnswerState.NOT_SCORED) and not turn.has_failed:
-        notes.message("assistant", turn.text)
-    shown: dict[str, Any] = {
-        "state": turn.state.value,
-        "references": list(turn.references),
-        "asked_at_s": turn.asked_at_s,
-    }
-    if turn.reason:
-        shown["reason"] = turn.reason
-    if turn.played is not None:
-        shown |= {"frames_s": [round(time, 3) for time in turn.played.frames_s], "new_frames": turn.played.new_frames}
-    notes.note(shown)
-
-
-def _line(row: JudgedScore) -> str:
-    turn = "" if row.turn_index is None else f" turn {row.turn_index + 1}"
-    value = row.reason if row.value is None else f"{row.value:g}"
-    return f"{row.criterion}{turn}: {value}{f' – {row.explanation}' if row.explanation else ''}"
 
 
 def _silent(what: str, done: int, due: int, share: float) -> None:

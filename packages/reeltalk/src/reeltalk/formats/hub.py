@@ -71,15 +71,7 @@ def _languages(content: Content) -> list[str]:
 
 
 def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: Quality, cite_as: str | None) -> str:
-    """The card as Markdown.
-
-    Args:
-        content: The benchmark.
-        configs: Parts that can be loaded alone, each with the name and path of its splits. The first part is the
-            default.
-        quality: How far its turns were checked.
-        cite_as: How to cite the data set, if the publisher says so.
-    """
+    """The card as Markdown."""
     title = _title(content)
     turns, has_options = 0, False
     for unit in chain[QAChain | Dialogue](content.chains, content.dialogues):

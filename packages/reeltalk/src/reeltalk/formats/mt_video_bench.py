@@ -168,18 +168,14 @@ class _AnswerReader(MTVideoReader):
 
     def __init__(self, source: Path, about: Content) -> None:
         super().__init__(source)
-        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named}
+        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named_kinds}
         dialogues: dict[str, Dialogue] = {dialogue.id: dialogue for dialogue in about.dialogues}
         for name, own in _Writer(about, Path()).named().items():
             dialogue = self.dialogues[name] = dialogues[own]
             self.rounds[own] = {round_number(turn, index): index for index, turn in enumerate(dialogue.turns)}
 
     def read(self) -> Content:
-        """Read the answers, each about a dialogue of the benchmark.
-
-        Raises:
-            InputError: A file is damaged, is about another benchmark, or there are no answers.
-        """
+        """Read the answers, each about a dialogue of the benchmark."""
         files = self.collect()
         if not any(file.kind == "answers" for file in files):
             raise InputError("no models' answers to MT-Video-Bench here", file=self.source, hint=self.expected)

@@ -275,10 +275,7 @@ def _ovo_request(place: RowPlace, row: ForwardRow) -> UserRequest | None:
 
 
 def _count_moments(ends_s: list[float]) -> Iterator[Moment]:
-    """A count is due when a repetition ends, until the next one ends or the tolerance is over.
-
-    Of repetitions that end at the same time, the probes count some, so each of their counts is right.
-    """
+    """A count is due when a repetition ends, until the next one ends or the tolerance is over."""
     at_s = sorted(set(ends_s))
     for start_s, next_s in zip(at_s, [*at_s[1:], float("inf")], strict=True):
         last, same = sum(end_s <= start_s for end_s in ends_s), ends_s.count(start_s)

@@ -314,7 +314,7 @@ class _AnswerReader(SVBenchReader):
 
     def __init__(self, source: Path, about: Content) -> None:
         super().__init__(source)
-        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named}
+        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named_kinds}
         writer = _Writer(about, Path())
         files = writer.plan()
         self.used = {used: name.removeprefix("video ") for name, used in writer.names.items()}
@@ -340,11 +340,7 @@ class _AnswerReader(SVBenchReader):
                 self.dialogues[dialogue.id] = dialogue
 
     def read(self) -> Content:
-        """Read the answers, each about a chain or path of the benchmark.
-
-        Raises:
-            InputError: A file is damaged, is about another benchmark, or there are no answers.
-        """
+        """Read the answers, each about a chain or path of the benchmark."""
         files = [file for file in self.collect() if file.kind in self.kinds]
         if not files:
             raise InputError("no models' answers to SVBench here", file=self.source, hint=self.expected)

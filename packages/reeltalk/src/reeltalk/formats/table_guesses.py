@@ -329,10 +329,7 @@ def _find_files(found: GuessedTable, films: Sequence[str]) -> None:
 
 
 def _files_named(wanted: str, films: Sequence[str]) -> list[str]:
-    """The files that a name may mean: the end of its path, its name in any case, or a name that only ends in it.
-
-    yt-dlp puts the identifier behind the title, and others a prefix before the name, as `v_`.
-    """
+    """The files that a name may mean: the end of its path, its name in any case, or a name that only ends in it."""
     if address := _ADDRESS.search(wanted):
         wanted = address[1]
     path = unicodedata.normalize("NFC", unquote(wanted).replace("\\", "/")).casefold()

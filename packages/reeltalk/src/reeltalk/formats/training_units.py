@@ -14,12 +14,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId
+from reeltalk.schema.settings import Settings
 from reeltalk.schema.sft import (
     SampleLimits,
     TokenCounter,
@@ -42,10 +43,8 @@ EVERY_SPLIT: Final = "all"
 UnitKind = Literal["path", "chain", "dialogue"]
 
 
-class TrainingOptions(BaseModel):
+class TrainingOptions(Settings):
     """The part of a benchmark that becomes training samples, for streamingchat, sharegpt and trl."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     units: UnitKind | None = None
     """path: each path is a conversation; chain: all chains of a video in order; dialogue: each dialogue. By default the

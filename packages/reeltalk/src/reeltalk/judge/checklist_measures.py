@@ -223,10 +223,7 @@ def _of_tasks(sums: Floats) -> Floats:
 
 
 def _official(rounds: Sequence[_Round], *, empty: float | None) -> list[Measure]:
-    """The official means. Failed judgings, failed rounds and dialogues without rounds drop out, and are counted here.
-
-    `empty` is the value of a dialogue without rounds: 0 in the script of version 1; version 2 skips it.
-    """
+    """The official means. Failed judgings, failed rounds and dialogues without rounds drop out, and are counted."""
     dialogues: dict[str, dict[tuple[str, str], list[_Round]]] = defaultdict(lambda: defaultdict(list))
     for one in rounds:
         dialogues[one.task][one.unit.video_id, one.unit.id].append(one)

@@ -303,10 +303,7 @@ _AFTER: Final = re.compile(r"or|and|\w+ly|\w{1,2}|.*(?:s|ing|ed)")
 
 
 def _is_beside(tokens: Sequence[str], first: int, asked: frozenset[str], due: Sequence[str], *, alone: bool) -> bool:
-    """True if a value stands behind a preposition, as in *a chair next to the sofa*, and another thing before it.
-
-    `alone`: the reference tells a place, so that another preposition is another place by itself.
-    """
+    """True if a value stands behind a preposition, as in *a chair next to the sofa*, and another thing before it."""
     start = max((n + 1 for n, word in enumerate(tokens[:first]) if word in (".", ";", "!", "?")), default=0)
     before = list(tokens[start:first])
     for words in _beside():

@@ -3,16 +3,14 @@
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from reeltalk.schema.server_address import ServerAddress
-from reeltalk.schema.settings import Count, Money
+from reeltalk.schema.settings import Count, Money, Settings
 
 
-class JudgeSettings(BaseModel):
+class JudgeSettings(Settings):
     """By which protocols answers are judged."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     protocols: tuple[str, ...] = ()
     """Names of judging protocols, as `reeltalk judge --help-all` lists them; python:FILE.py:CLASS for one of your
@@ -67,10 +65,8 @@ NO_JUDGE: Final = (
 )
 
 
-class JudgeModelSettings(BaseModel):
+class JudgeModelSettings(Settings):
     """The model that judges, and how it is asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     judge: str | None = None
     """Model that judges: a name at the judge's address, or inspect:PROVIDER/MODEL."""

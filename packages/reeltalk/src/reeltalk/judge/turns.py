@@ -277,18 +277,7 @@ async def judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) ->
 
 
 async def _judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-    """The rows of a unit. An empty answer has the lowest value of every criterion, and no judge is asked about it.
-
-    A judge of whole chains, paths or dialogues sees the empty answers among the others. What an official script makes
-    of an empty answer stays as it is, and so do the rows of empty answers that measure a judge.
-
-    Args:
-        unit: A chain, path or dialogue.
-        model: The model that judges; None for a protocol that needs none.
-
-    Raises:
-        BudgetError: A limit would be passed.
-    """
+    """The rows of a unit. An empty answer has the lowest value of every criterion, and no judge is asked about it."""
     if model is not None:
         epoch = (unit.epoch,) if unit.epoch else ()
         model = FreshSamples(model, (judge.name, unit.model, unit.kind, unit.id, *epoch))
@@ -420,14 +409,7 @@ Known = tuple[str, list[bool | None]]
 
 
 def _until_error(name: str, units: Sequence[Known]) -> Measure:
-    """The mean number of right turns before the first error: the area under Kaplan and Meier's curve.
-
-    A unit without an error says that its first one comes later. It is not left out, or the best model would be judged
-    by its worst dialogues. The curve ends with the longest unit; a turn without a value ends what its unit says.
-
-    Reference:
-        Kaplan & Meier, "Nonparametric Estimation from Incomplete Observations", JASA 53, 1958.
-    """
+    """The mean number of right turns before the first error: the area under Kaplan and Meier's curve."""
     begun = [(video, right) for video, right in units if right and right[0] is not None]
     length = max((len(right) for _, right in begun), default=0)
     reached, passed = np.zeros((len(begun), length)), np.zeros((len(begun), length))

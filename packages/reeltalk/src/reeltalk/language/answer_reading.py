@@ -249,10 +249,7 @@ def _main_words(words: list[str], act: Act | None) -> list[str]:
 
 
 def _takes_up(words: list[str], question: str, key: AnswerKey) -> bool | None:
-    """True if a part of an answer speaks of the act in question, None if it speaks of another act, thing or person.
-
-    Without an act in the key, the acts and things of the question count.
-    """
+    """True if a part of an answer speaks of the act in question, None if it speaks of another act, thing or person."""
     people, nouns = named_people(words, key), names_in(words, "noun")
     if key.about and "|" in key.about[0]:
         act = Act.of(key.about[0])

@@ -202,11 +202,7 @@ class _Check:
         return PreflightResult(dialect, (*special, *notes))
 
     async def _models(self) -> list[str] | None:
-        """Names of the models that the server lists; None if it has no list.
-
-        Raises:
-            OutageError: Nothing answers at the address, or not in HTTP.
-        """
+        """Names of the models that the server lists; None if it has no list."""
         address = endpoint_address(self.endpoint)
         status, names = await self._listed(address)
         if names is None and status not in (401, 403, 407) and not urlsplit(address).path.rstrip("/").endswith("/v1"):

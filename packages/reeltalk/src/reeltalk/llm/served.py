@@ -1,7 +1,6 @@
 """The models of an evaluation: a kept reply is never asked for again, and an equal request under way is awaited."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,19 +42,6 @@ class ModelSender:
         """Do nothing: the owner of the model closes it."""
 
 
-@dataclass(frozen=True)
-class Exchange:
-    """A question and what came of it, for a log."""
-
-    model: str
-    messages: Sequence[Message]
-    reply: Reply | None
-    error: str | None
-    """Why there is no reply, if there is none."""
-    began_s: float
-    """When it was asked, in seconds since 1970."""
-
-
 @dataclass
 class ServedModel:
     """An `AsyncModel` whose replies are kept."""
@@ -75,8 +61,6 @@ class ServedModel:
     """True if the samples of a question have seeds of their own; a judge is asked as the official scripts do."""
     peak_memory: Callable[[], Mapping[str, int]] | None = None
     """Returns the peak memory in bytes, if the model runs in this process."""
-    listener: Callable[[Exchange], object] | None = None
-    """Called after each question, in the task that asked it."""
     tell: Callable[[str], object] = ignore_sentences
     """Receives a sentence when the server gives replies under another name than before."""
     _under_way: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
@@ -126,19 +110,13 @@ class ServedModel:
             BudgetError: A limit would be passed.
             BenchmarkError: The file of kept replies is damaged or locked, or the disk is full.
         """
-        began_s = time.time()
         key = reply_key(self.name, messages, schema=schema, sampling=self.asked_sampling, sample=sample)
-        try:
-            # Paths of one video begin alike: an equal request under way is awaited, not sent a second time.
-            async with self._under_way.setdefault(key, asyncio.Lock()):
-                reply = await self._reply(key, messages, schema, sample if self.reseeds else 0)
-        except ReeltalkError as error:
-            self._tell(Exchange(self.name, messages, None, str(error), began_s))
-            raise
+        # Paths of one video begin alike: an equal request under way is awaited, not sent a second time.
+        async with self._under_way.setdefault(key, asyncio.Lock()):
+            reply = await self._reply(key, messages, schema, sample if self.reseeds else 0)
         self.asked += 1
         self.kept += reply.cached
         self._count(reply.origin)
-        self._tell(Exchange(self.name, messages, reply, None, began_s))
         return reply
 
     async def close(self) -> None:
@@ -160,10 +138,6 @@ class ServedModel:
                 f"'{names[-1]}'. The numbers will be of no one model: stop, and go on once the server keeps one"
             )
         self.origins[origin] += 1
-
-    def _tell(self, exchange: Exchange) -> None:
-        if self.listener is not None:
-            self.listener(exchange)
 
 
 def create_served_model(

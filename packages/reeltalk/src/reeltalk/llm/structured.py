@@ -165,11 +165,7 @@ def _why_broken(answer: str, error: Exception) -> str:
 
 
 def _validated(found: Json, adapter: TypeAdapter[T]) -> tuple[T, Json]:
-    """The record in an object, and the object: with plain names, and with numbers and given words in plain characters.
-
-    Raises:
-        ValidationError: It is none.
-    """
+    """The record in an object, and the object with plain names, numbers and given words."""
     try:
         return adapter.validate_json(json.dumps(found), strict=True), found
     except ValidationError:
@@ -209,10 +205,7 @@ def _make_plain(found: Json, problem: ErrorDetails) -> None:
 
 
 def _could_be_meant(other: Json, told: Json, adapter: TypeAdapter[Any]) -> bool:
-    """True if an object of another type has, at any depth, a field of the record with a usable value.
-
-    `{"score": "a number"}` has none, since it only says how to fill the field.
-    """
+    """True if an object of another type has, at any depth, a field of the record with a usable value."""
     waiting = [other]
     while waiting:
         value = waiting.pop()
@@ -269,19 +262,7 @@ async def ask_for_async(
     sample: int = 0,
     repair: Prompt | None = None,
 ) -> RecordResult[T]:
-    """Like `ask_for`, from an event loop.
-
-    Args:
-        messages: The conversation.
-        kind: A pydantic model, dataclass or other type whose JSON is an object. Its schema is sent too.
-        check: Returns what is wrong with a record of the right type; None if nothing is.
-        sample: Number of the sample, if the same is asked several times.
-        repair: Prompt that asks again; ours by default.
-
-    Raises:
-        ModelError: There is no reply.
-        BudgetError: A limit would be passed.
-    """
+    """Like `ask_for`, from an event loop; `sample` is the number of the sample, if the same is asked several times."""
     steps = _conversation(messages, kind, check, repair)
     conversation = next(steps)
     try:

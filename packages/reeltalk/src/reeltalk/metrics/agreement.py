@@ -118,11 +118,7 @@ def _tables(first: Floats, second: Floats, draws: Draws, weights: Weights) -> tu
 
 
 def _scale(table: Floats, distance: Floats, weights: Weights) -> tuple[float, float] | Literal["correlation"]:
-    """The kappa of judges that never agree, with the same agreement by chance, and of full agreement.
-
-    Unweighted kappa is a linear function of the share of agreement, so its interval is that of a share. Weighted kappa
-    is treated as a correlation.
-    """
+    """The kappa of judges that never agree, with the same agreement by chance, and of full agreement."""
     return (1 - 1 / _chance(table, distance), 1.0) if weights == "none" else CORRELATION
 
 
@@ -265,14 +261,7 @@ def masi_distances(sets: Sequence[frozenset[str]]) -> Floats:
 
 
 def _alpha(counts: Floats, values: Floats, weights: Floats, scale: Scale) -> Floats:
-    """(R,) alpha of R samples with repeated items.
-
-    Args:
-        counts: (N, K) number of people who gave each value to each item.
-        values: (K,) the values, ascending.
-        weights: (R, N) number of times that each sample has each item.
-        scale: As for `krippendorff_alpha`.
-    """
+    """(R,) alpha of R samples with repeated items."""
     each = counts.sum(axis=1)
     share = weights / np.maximum(each - 1, 1)
     marginals = weights @ counts

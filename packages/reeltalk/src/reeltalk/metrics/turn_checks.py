@@ -5,7 +5,7 @@ neither passed nor failed, and is counted apart.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, islice
@@ -23,8 +23,6 @@ from reeltalk.metrics.judge_rates import (
     rate_cells,
     rate_sentences,
 )
-from reeltalk.metrics.text_bias import TextBias, text_bias_card, text_biases
-from reeltalk.metrics.tracked_things import SupportedTurn, TrackedShares, compare_with_tracks, supported_turn
 from reeltalk.metrics.turn_sheet import (
     ReadSheet,
     SheetTurn,
@@ -49,7 +47,6 @@ from reeltalk.schema.gates import (
     GateOutcome,
     GateResult,
 )
-from reeltalk.schema.knowledge import Sighting
 from reeltalk.schema.media import Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
@@ -327,14 +324,10 @@ class Quality:
     gone: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Results about drafts that are gone, by gate and outcome."""
     classes: list[ClassQuality] = field(default_factory=list)
-    text: list[TextBias] = field(default_factory=list)
-    """What the text alone gives away, by kind of question, if it was measured."""
     writers: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     rates: list[JudgeRate] = field(default_factory=list)
     """What each judge made of turns that were changed to be wrong."""
-    tracked: TrackedShares | None = None
-    """How often tracked objects bear out what judges say, if there are any."""
     constant: tuple[str, ...] = ()
     """What models say of everything alike, in sentences."""
     own_judges: tuple[str, ...] = ()
@@ -362,7 +355,6 @@ def measure_quality(
     videos: Iterable[Video] = (),
     read: Iterable[SheetTurn] = (),
     linkages: Iterable[Linkage] = (),
-    sightings: Callable[[], Mapping[str, Sequence[Sighting]]] | None = None,
 ) -> Quality:
     """Count how far turns were checked, with intervals clustered by video. Of a turn, some bytes are kept.
 
@@ -372,14 +364,12 @@ def measure_quality(
         videos: Its videos; of those that look alike, chains may say the same.
         read: Its turns in their places, which are gone through if people filled in sheets about some.
         linkages: Its links, of which a model may say the same of all.
-        sightings: Opens its tracked objects by video, with which judges' words are compared; None if there are none.
     """
     import polars as pl
 
     found, about = Quality(results=len(gates)), dict[str, str]()
     reasons: dict[str, Counter[str]] = {check.name: Counter() for check in CHECKS}
     said, writers, constant = TextIndex(), set[str](), ConstantReplies()
-    supported: list[SupportedTurn] = []
     verdicts = [gate for gate in gates if is_verdict(gate)]
     refused: dict[tuple[str, int], bool] = {}
 
@@ -393,9 +383,7 @@ def measure_quality(
     def counted() -> Iterator[CheckedTurn]:
         for turn in checked_turns(noted(), gates):
             about[turn.unit_id] = turn.video_id
-            constant.add_turn(turn.turn, verified := turn.result("verified"))
-            if sightings is not None and (one := supported_turn(turn.video_id, turn.turn, verified)) is not None:
-                supported.append(one)
+            constant.add_turn(turn.turn, turn.result("verified"))
             found.faults.update(turn.faults)
             if verdicts and turn.made:
                 refused[turn.unit_id, turn.index] = bool(turn.flags)
@@ -437,11 +425,8 @@ def measure_quality(
         ClassQuality(str(name).replace("_", " "), len(own), _share(own, "passed"), _share(own, "supported"))
         for (name,), own in classes.sort("class", maintain_order=True).group_by("class", maintain_order=True)
     ]
-    found.text = text_biases(gates)
     found.read = measure_sheet(verdicts, read, refused) if verdicts else None
     found.identical = tuple(said.identical({video.id: film_key(video) for video in videos}))
-    if sightings is not None and supported:
-        found.tracked = compare_with_tracks(supported, sightings())
     constant.add_links(linkages)
     found.constant = tuple(constant.sentences())
     found.writers = tuple(sorted(writers))
@@ -477,7 +462,6 @@ def content_quality(content: Content) -> Quality:
         content.videos,
         sheet_turns(content.chains, content.dialogues, content.paths),
         content.linkages,
-        (lambda: rows_by(content.sightings, "video_id")) if content.sightings else None,
     )
 
 
@@ -574,8 +558,6 @@ def quality_sentences(found: Quality) -> Iterator[str]:
             f"Not verified: {elsewhere:,} of {found.turns:,} turns that a judge supports by a moment outside the "
             "stated evidence, or outside what it was shown."
         )
-    if found.tracked is not None:
-        yield from found.tracked.sentences()
     yield from found.constant
     if found.by_graph:
         yield "A graph wrote the answers. Each was found again in the graph before it was written."
@@ -635,4 +617,4 @@ def quality_card(found: Quality) -> list[str]:
         "Intervals are 95 %, clustered by video. Turns that contradict the video ",
     ]
     lines[-1] += "are gone; releases and exports leave out flagged ones, too, unless they say otherwise."
-    return [*lines, "", *text_bias_card(found.text)]
+    return [*lines, ""]

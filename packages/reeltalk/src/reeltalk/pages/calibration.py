@@ -191,11 +191,7 @@ def _means_files(site: Site, signed: tuple[Dimension, str]) -> Markup:
 
 
 def _reasons(rows: Sequence[CorrectedMean]) -> list[tuple[list[str], str]]:
-    """Why models have no interval, or only one bound, grouped by reason.
-
-    Args:
-        rows: The means of one judge.
-    """
+    """Why models have no interval, or only one bound, grouped by reason."""
     found: dict[str, list[str]] = {}
     for row in rows:
         if row.corrected.reason is not None:

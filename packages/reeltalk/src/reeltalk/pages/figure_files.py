@@ -146,10 +146,7 @@ def standalone(svg: str, title: str = "") -> str:
 
 
 def _in_order(pdf: bytes, title: str) -> bytes:
-    """A PDF with its title, and with its objects in the order of their references.
-
-    svg2pdf writes fonts and other resources in the order of a hash table, which differs each time.
-    """
+    """A PDF with its title, and with its objects in the order of their references."""
     places = map(int, re.findall(rb"^(\d{10}) \d{5} n", pdf[pdf.rindex(b"xref\n0 ") :], re.MULTILINE))
     found = [pdf[at : pdf.index(b"endobj\n", at)] for at in sorted(places)]
     objects = {int(number): body for number, _, body in (one.partition(b" 0 obj\n") for one in found)}

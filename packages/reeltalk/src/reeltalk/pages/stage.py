@@ -21,8 +21,6 @@ from reeltalk.pages.curation import is_curated, write_curation
 from reeltalk.pages.dataset import PAGE as DATASET_PAGE
 from reeltalk.pages.dataset import has_dataset, write_dataset_page
 from reeltalk.pages.looking import separate_controls
-from reeltalk.pages.objects import PAGE as OBJECTS_PAGE
-from reeltalk.pages.objects import has_objects, write_objects
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.site import BenchmarkSite, Page, Site, make_environment, write_static
 from reeltalk.parallel import Executor
@@ -42,7 +40,6 @@ class BenchmarkPage(NamedTuple):
 
 BENCHMARK_PAGES: Final = (
     BenchmarkPage("Construction", CONSTRUCTION_PAGE, is_constructed, write_construction),
-    BenchmarkPage("Objects", OBJECTS_PAGE, has_objects, write_objects),
     BenchmarkPage("Dataset", DATASET_PAGE, has_dataset, write_dataset_page),
 )
 
@@ -121,7 +118,7 @@ def _check_benchmark(benchmark: Benchmark, site: Site) -> None:
 
 
 def write_benchmark_report(benchmark: Benchmark, folder: Path) -> Path:
-    """Write a benchmark as a site: its curation, construction, objects and data, as far as it has them.
+    """Write a benchmark as a site: its curation, construction and data, as far as it has them.
 
     The first of these is `index.html`. The same benchmark gives the same bytes.
 
@@ -148,16 +145,15 @@ def write_benchmark_report(benchmark: Benchmark, folder: Path) -> Path:
     return folder / "index.html"
 
 
-def environment_of(benchmark: Benchmark, first: str | None = None, packages: Sequence[str] = ()) -> Environment:
+def environment_of(benchmark: Benchmark, first: str | None = None) -> Environment:
     """The templates, with the navigation of a benchmark's site on all pages.
 
     Args:
         benchmark: The benchmark of the site.
         first: The page that is its `index.html`, if that is not an overview.
-        packages: Other packages with templates.
     """
     others = [page for page in BENCHMARK_PAGES if page.applies(benchmark) and page.file != first]
-    environment = make_environment(*packages)
+    environment = make_environment()
     if others:
         named = [("Overview", "index.html"), *((page.title, page.file) for page in others)]
         environment.globals["pages"] = [{"title": title, "file": file, "more": False} for title, file in named]

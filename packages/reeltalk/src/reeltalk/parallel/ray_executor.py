@@ -199,10 +199,7 @@ def _opened(address: str | None, workers: int | None) -> Any:
 
 
 def _start(ray: Any, cores: int) -> None:
-    """Start Ray on this machine.
-
-    Ray would write a token into the home for it, and every cluster of this user would want that token from then on.
-    """
+    """Start Ray on this machine."""
     own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": OBJECTS_BYTES}
     token = os.environ.get(AUTH_TOKEN) or secrets.token_hex(32)
     try:
@@ -257,11 +254,7 @@ def _access(ray: Any, mode: str, token: str | None = None) -> Iterator[None]:
 
 
 def _mode(ray: Any, address: str) -> str:
-    """The mode that a cluster has: a process in another one is refused, or refuses the nodes.
-
-    Raises:
-        ClusterError: The cluster wants a token, and this machine has none, or another one.
-    """
+    """The mode that a cluster has: a process in another one is refused, or refuses the nodes."""
     asked = os.environ.get(AUTH_MODE)
     if asked != "token" and _lets_in(ray, address, "disabled"):
         return "disabled"

@@ -287,11 +287,7 @@ def _land(before: QAChain, after: QAChain, links: Iterable[_Open], decide: Decid
 def _histories(
     chains: Mapping[str, QAChain], source: Place, reached: Mapping[Place, Sequence[Jump]]
 ) -> list[tuple[Turn, ...]]:
-    """The turns of the source's chain that all paths ask before the jump, in each wording.
-
-    They are the turns after the last one at which a path may enter the chain, and that turn itself if it has one
-    wording only. The source is always among them, in each of its wordings.
-    """
+    """The turns of the source's chain that all paths ask before the jump, in each wording."""
     name, index = source
     turns = chains[name].turns
     worded = [jump.turn for jump in reached.get(source, ()) if jump.turn is not None]

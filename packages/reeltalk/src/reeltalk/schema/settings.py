@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from reeltalk.errors import SettingError
 from reeltalk.schema.server_address import without_user
@@ -22,6 +22,12 @@ Temperature = Annotated[
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 """How long a model that reasons may think."""
 M = TypeVar("M", bound=BaseModel)
+
+
+class Settings(BaseModel):
+    """Settings that cannot be changed. Each field is described by the text below it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 def settings_of(model: type[M], /, **values: Any) -> M:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.errors import SettingError
 from reeltalk.schema.record import Name, Record, Seconds, VideoKey
+from reeltalk.schema.settings import Settings
 
 PLACEHOLDER: Final = "<image>"
 """Placeholder of one frame in a text. Placeholders are replaced from left to right."""
@@ -161,10 +162,8 @@ def most_tokens(text: str) -> int:
     return len(text.encode())
 
 
-class LoraSettings(BaseModel):
+class LoraSettings(Settings):
     """Settings of adapter training. Defaults follow SVBench's StreamingChat if they are published."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     rank: Annotated[int, Field(ge=1, le=4096)] = 16
     """Rank of the adapters; alpha is twice the rank."""

@@ -165,8 +165,8 @@ def _each_judge(
                 [await attack_one(judge, setup.model if judge.needs_model else None) for judge in setup.judges]
             )
         finally:
-            if setup.logged is not None:
-                await setup.logged.close()
+            if setup.served is not None:
+                await setup.served.close()
 
     with (
         tempfile.TemporaryDirectory() as folder,

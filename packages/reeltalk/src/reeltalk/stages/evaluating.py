@@ -246,7 +246,6 @@ class _Evaluation:
                 benchmark=benchmark,
             ) as judging_setup:
                 null_sample = sample_null_units(chosen, judging_setup)
-                folder.clear_logs()
                 collected = play_scripts(
                     chosen,
                     config,
@@ -255,7 +254,7 @@ class _Evaluation:
                     player,
                     judging_setup,
                     frames=frames,
-                    logs=folder.logs,
+                    work=folder.work,
                     null_sample=null_sample,
                     stops_unread=config.limits.preflight,
                     progress=progress,
@@ -387,7 +386,7 @@ def play_scripts(
     judging_setup: JudgingSetup,
     *,
     frames: FrameServer,
-    logs: Path,
+    work: Path,
     null_sample: frozenset[UnitKey],
     stops_unread: bool,
     progress: Progress,
@@ -402,7 +401,7 @@ def play_scripts(
         content: Its rows.
         judging_setup: Judges and text metrics.
         frames: Decodes the frames that are shown.
-        logs: Folder in which the log appears.
+        work: Folder in which the run is made.
         null_sample: Units whose empty answers a model judges.
         stops_unread: Stop if most of the first answers of a language model cannot be read.
         progress: Called after each turn.
@@ -414,9 +413,9 @@ def play_scripts(
         BenchmarkError: A history cannot be built as requested, or the folder cannot be written.
         KeyboardInterrupt: Ctrl-C.
     """
-    play, preset = config.play, config.preset.name if config.preset else ""
+    play = config.play
     runner = EvaluationRunner(
-        logs,
+        work,
         judging_setup,
         background_of(content, config.judging),
         at_a_time=config.limits.connections,
@@ -430,10 +429,9 @@ def play_scripts(
         player.player,
         play,
         frames,
-        logged=player.model,
+        served=player.model,
         wrong=wrong_answers(content, play),
         subtitles=spoken_lines(content) if play.subtitles else None,
-        metadata={"benchmark": benchmark.manifest.name, "preset": preset, "model": config.model},
     )
     return runner.collected
 

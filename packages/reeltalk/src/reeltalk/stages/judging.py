@@ -146,10 +146,7 @@ class AnswersToJudge:
         self.hashes[path.name if path.name not in self.hashes else f"{path.name} ({len(self.hashes)})"] = sha256
 
     def _check_whole(self, run: Run, info: ModelInfo, answers: int) -> None:
-        """Refuse a file with missing lines.
-
-        A file that was cut between two lines reads without an error, so the count is compared with `run.json`.
-        """
+        """Refuse a file with missing lines."""
         played = run.info.kind in ("evaluate", "judge") and (answers or info.model != NULL_MODEL)
         if played and answers != info.rows:
             raise InputError(
@@ -159,10 +156,7 @@ class AnswersToJudge:
             )
 
     def _add(self, model: str, source: tuple[str, str], signed: Parts) -> None:
-        """Record the source of a model's answers.
-
-        Two runs of one model, for example in two modes, are judged together.
-        """
+        """Record the source of a model's answers."""
         if model not in self.sources:
             self.sources[model], self.signed[model] = source, signed
             return
@@ -233,11 +227,7 @@ DEFAULT_UNIT: Final = AnsweredTurn.model_fields["unit"].default
 
 
 def _found_anywhere(turns: SpooledRows[AnsweredTurn]) -> list[int]:
-    """Places of the turns to judge. Missing turns are dropped if another source has them, or else kept once.
-
-    Raises:
-        SettingError: Two sources have answers of one model to one turn.
-    """
+    """Places of the turns to judge. Missing turns are dropped if another source has them, or else kept once."""
 
     def rows() -> Iterator[tuple[int, str, int, str, str, int, bool]]:
         for place, raw in enumerate(turns.raw()):
@@ -446,15 +436,14 @@ class _Judgement:
                 judging, self.judge_model, limits, store, self.budget, tell=self.tell, benchmark=read.benchmark
             ) as judging_setup,
         ):
-            folder.clear_logs()
             evaluation = EvaluationRunner(
-                folder.logs,
+                folder.work,
                 judging_setup,
                 background_of(content, judging) if content is not None else None,
                 at_a_time=limits.connections,
                 progress=progress,
                 useless=UselessReplies(self.tell, stops=limits.preflight, same_stops=False),
-            ).judge(units, metadata={"sources": list(map(str, read.paths))})
+            ).judge(units)
             # The tables need the memory.
             del asked, units
             return finish(

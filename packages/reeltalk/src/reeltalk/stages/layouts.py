@@ -342,11 +342,7 @@ def _row_of(where: str, table: QuestionTable) -> str:
 
 
 def _turn_notes(benchmark: Benchmark, rows: Mapping[tuple[str, int], str] | None = None) -> list[str]:
-    """A line for each kind of thing that makes no sense in turns, with the first. Errors of a table have lines already.
-
-    Args:
-        rows: The row of each turn of a table.
-    """
+    """A line for each kind of thing that makes no sense in turns, with the first; errors of a table have lines."""
     content = benchmark.stored_content()
     films = {row.id: Film.of(row) for row in content.videos}
     clips: dict[str, Interval] = {row.id: row.interval for row in content.clips if row.interval is not None}
@@ -365,12 +361,7 @@ def _turn_notes(benchmark: Benchmark, rows: Mapping[tuple[str, int], str] | None
 def _without_video(
     benchmark: Benchmark, table: QuestionTable, searched: Path, refused: Mapping[str, str]
 ) -> list[tuple[str, int]]:
-    """A line for each video that has no file, with the rows that ask about it and their number.
-
-    Args:
-        searched: The folder of videos.
-        refused: The reason why the file of a video was refused, by the video.
-    """
+    """A line for each video that has no file, with the rows that ask about it and their number."""
     from reeltalk.curate.sources import find_videos
 
     files = [found.name for found in find_videos([searched])[0]]

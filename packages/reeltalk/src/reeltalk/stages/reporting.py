@@ -10,14 +10,13 @@ from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.published.records import read_published as published_numbers
 from reeltalk.analysis.score_matrix import score_column
 from reeltalk.errors import BenchmarkError, InputError, ReeltalkError, SettingError
-from reeltalk.pages.curation import is_curated
 from reeltalk.pages.leaderboard import TableFormat, render_table
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_benchmark_report, write_report
 from reeltalk.parallel import Executor
-from reeltalk.plugins import added, load
+from reeltalk.plugins import load
 from reeltalk.store.atomic import writing_directory
-from reeltalk.store.benchmark import Benchmark, has_graphs
+from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.runs import Run, holds_plays, read_run
 
@@ -79,11 +78,7 @@ def report(
         raise BenchmarkError(f"{out} holds something that is no report, so --overwrite does not replace it")
     with writing_directory(out, overwrite=overwrite, lasting=False) as folder:
         if isinstance(opened[0], Benchmark):
-            shows_graphs = has_graphs(opened[0]) and "graphs" in added("reeltalk.reports")
-            if shows_graphs and not is_curated(opened[0]):
-                load("reeltalk.reports", "graphs").write_benchmark_report(opened[0], folder)
-            else:
-                write_benchmark_report(opened[0], folder)
+            write_benchmark_report(opened[0], folder)
         else:
             write_report(runs, folder, settings=settings, benchmark=benchmark, executor=executor)
     return out / "index.html"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import Field, RootModel
 
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.standings_text import next_command, run_standings, standing_lines
@@ -44,6 +44,7 @@ from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.runs import REPLIES, RunInfo, SummaryRow
 from reeltalk.schema.server_address import without_user
+from reeltalk.schema.settings import Settings
 from reeltalk.stages.failures import Failures, asking_helps, failures_in, failures_of
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
@@ -592,10 +593,8 @@ class EvaluationCommand(RunConfig):
         return RunConfig(**settings | {"preset": preset} | changed)
 
 
-class JudgementCommand(BaseModel):
+class JudgementCommand(Settings):
     """The command of `reeltalk judge`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     verb: Literal["judge"] = "judge"
     folder: str

@@ -254,12 +254,7 @@ class Benchmark(HasOverview):
             return SpooledRows(record, self.path / WORK, rows)
 
     def _open(self, name: str, opened: Callable[[list[Path]], T], among: Collection[str] | None = None) -> T:
-        """Open the files of an entry with a function, and make sure that these are the files that were checked.
-
-        Raises:
-            BenchmarkError: As `file`.
-            ReplacedError: Another process replaced the file each time meanwhile.
-        """
+        """Open the files of an entry with a function, and make sure that these are the files that were checked."""
         for _ in range(OPENINGS):
             before = {stored: mark_of(self.path / stored) for stored in _stored(self.manifest, name, among)}
             files = self.stored_files(name, among)

@@ -122,10 +122,10 @@ def played(
         player, judge = model("player"), model("judge")
         judges = create_judges(judging)
         stage = EvaluationRunner(
-            run.logs, JudgingSetup(judging, judges, judge, judge), Background(content), at_a_time=1
+            run.work, JudgingSetup(judging, judges, judge, judge), Background(content), at_a_time=1
         )
         chat = ChatPlayer(player, answer_prompt("plain"))
-        evaluation = stage.run(chosen, chat, settings, None, logged=player)
+        evaluation = stage.run(chosen, chat, settings, None, served=player)
         assert set(evaluation.counts) == {"answered"}
         assert all(
             row.state != "unscored" for rows in evaluation.scores.values() for row in rows if "." not in row.criterion

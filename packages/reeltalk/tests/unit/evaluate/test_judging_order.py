@@ -50,8 +50,8 @@ def judged(
         endpoint = Endpoint(model="judge", base_url=server.base_url, backoff_s=0.0)
         judge = create_model("judge", ModelConfig(endpoint, connections=at_a_time, sees_images=False), store, None)
         setup = JudgingSetup(JUDGING, create_judges(JUDGING), judge, judge)
-        runner = EvaluationRunner(made.logs, setup, None, at_a_time=at_a_time)
-        evaluation = runner.judge(units, metadata={})
+        runner = EvaluationRunner(made.work, setup, None, at_a_time=at_a_time)
+        evaluation = runner.judge(units)
         return evaluation, [words(request["messages"][-1]) for request in server.requests]
 
 

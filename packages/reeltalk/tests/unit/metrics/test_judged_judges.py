@@ -1,15 +1,12 @@
-"""What is said of judges and writers that say the same of everything, and of what tracked objects bear out."""
+"""What is said of judges and writers that say the same of everything."""
 
 import pytest
 
 from reeltalk.metrics.constant_replies import FEWEST_REPLIES, ConstantReplies
-from reeltalk.metrics.tracked_things import SupportedTurn, compare_with_tracks
 from reeltalk.metrics.turn_checks import measure_quality, quality_sentences
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.gates import ELSEWHERE_KEY, GateOutcome, GateResult
-from reeltalk.schema.intervals import Interval
-from reeltalk.schema.knowledge import Box, Sighting
-from reeltalk.schema.record import ChainId, EntityId, VideoId
+from reeltalk.schema.record import ChainId, VideoId
 
 MODEL = {"writer": "model:tiny#1"}
 
@@ -44,36 +41,6 @@ def test_few_replies_and_those_of_a_graph_surprise_nobody() -> None:
             Turn(question="Who?", labels={"vdact.question_type": ("D-OBJ",)}, extra={"writer": "graph"}), None
         )
     assert list(found.sentences()) == []
-
-
-def sighting(pts_s: float, name: str, entity: str) -> Sighting:
-    box = Box(left=0, top=0, right=1, bottom=1)
-    return Sighting(
-        video_id=VideoId("v"), pts_s=pts_s, box=box, class_name=name, confidence=1.0, entity=EntityId(entity)
-    )
-
-
-def test_tracked_objects_bear_out_what_a_judge_says() -> None:
-    tracks = {"v": [sighting(3.0, "cup", "cup1"), sighting(4.0, "cup", "cup2"), sighting(30.0, "dog", "dog1")]}
-    evidence = (Interval(start_s=2, end_s=5),)
-    two = Turn(question="How many cups are there?", references=("Two cups.",), evidence=evidence)
-    five = two.model_copy(update={"references": ("There are five.",)})
-    plain = Turn(question="What is it?", references=("A cup.",), evidence=evidence)
-    turns = [
-        SupportedTurn("v", two, 3.0, "Two cups stand there."),
-        SupportedTurn("v", five, 3.5, "A man waves."),
-        SupportedTurn("v", plain, 20.0, "A cup falls."),
-        SupportedTurn("v", plain, 29.0, "The dog barks at a lamp."),
-        SupportedTurn("w", plain, 3.0, "A cup."),
-    ]
-    found = compare_with_tracks(turns, tracks)
-    assert found is not None
-    assert (found.things.successes, found.things.trials) == (2, 3)
-    assert (found.counts.successes, found.counts.trials) == (1, 2)
-    first, second = found.sentences()
-    assert first.startswith("Beside tracked objects: 2 of 3 things that a judge names")
-    assert "1 of 2 counts" in second
-    assert compare_with_tracks(turns, {}) is None
 
 
 def test_a_turn_that_a_judge_supports_by_a_moment_elsewhere_is_not_verified() -> None:

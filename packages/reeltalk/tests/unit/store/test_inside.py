@@ -334,10 +334,10 @@ HOSTILE_RUNS: dict[str, Callable[[Path, Path], None]] = {
     **{f"{name} is a link": _link(name) for name in (
         "run.json", "files.json", "summary.json", "answers.jsonl", "scores/items.jsonl", "scores/curves.jsonl",
         "scores/groups.jsonl", "scores/judged-x.jsonl", "replies.sqlite", "request.json", "command.json", ".lock",
-        "controls/none/run.json", "logs/x.eval", "frames/x.jpg",
+        "controls/none/run.json", "frames/x.jpg",
     )},
     **{f"{name} is a linked folder": _link(name, "FOLDER") for name in (
-        "scores", "controls", "controls/none", "logs", "frames", ".remade", ".again", ".partial-1",
+        "scores", "controls", "controls/none", "frames", ".remade", ".again", ".partial-1",
     )},
     **{f"{name} is a pipe": _pipe(name) for name in (
         "answers.jsonl", "summary.json", "files.json", "scores/items.jsonl", ".lock", "replies.sqlite", "request.json",
