@@ -284,8 +284,9 @@ def test_an_imported_benchmark_of_any_layout_can_be_reported(sample: str, sample
     assert "None" not in html
 
 
-def test_a_benchmark_with_other_pages_leads_to_the_page_from_all_of_them(samples: Path, tmp_path: Path) -> None:
-    assert run(["import", "vdact", str(samples / "vdact"), str(tmp_path / "bench")]) == 0
+def test_a_benchmark_with_other_pages_leads_to_the_page_from_all_of_them(tmp_path: Path) -> None:
+    benchmark = Benchmark.create(tmp_path / "bench", name="mine")
+    benchmark.write_content(Content(videos=[video("v1")], chains=[chain("c", turn())]), stage="construct chains")
     assert run(["report", str(tmp_path / "bench"), "--out", str(tmp_path / "site")]) == 0
     pages = {path.relative_to(tmp_path / "site").as_posix(): path for path in (tmp_path / "site").rglob("*.html")}
     assert {"index.html", "dataset.html"} < set(pages)
