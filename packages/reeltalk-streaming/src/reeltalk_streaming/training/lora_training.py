@@ -204,7 +204,7 @@ class Loop:
                     upcoming = reader.submit(self.sequences, step + 1)
                 row = self.step(step, sequences, asked_to_stop)
                 row["took_s"] = round(time.perf_counter() - started, 4)
-                done, stop = step + 1, row["stop"]
+                done, stop = step + 1, row.pop("stop")
                 last = done == self.steps
                 validated = self.validation is not None and (last or done % self.settings.validate_every == 0)
                 if validated:

@@ -3,7 +3,6 @@
 This code runs in a child process, because the video or the picture may be hostile.
 """
 
-import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from reeltalk.store.atomic import partial_beside
 from reeltalk.video.encode import jpeg, shrink_to
 from reeltalk.video.frames import frames_at
 from reeltalk.video.probe import probe
@@ -107,9 +107,9 @@ def write_picture(folder: Path, name: str, content: bytes) -> None:
         UnwritableError: The folder cannot be written.
     """
     # No fsync: a file lost in a power cut is decoded again. Another run may write the same frame at the same time.
-    partial = folder / f".partial-{os.getpid()}-{name}"
     try:
-        partial.write_bytes(content)
-        partial.replace(folder / name)
+        with partial_beside(folder / name, folder=False) as partial:
+            partial.write_bytes(content)
+            partial.replace(folder / name)
     except OSError as error:
         raise UnwritableError(error.strerror or str(error)) from None
