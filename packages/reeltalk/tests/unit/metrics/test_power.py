@@ -19,8 +19,6 @@ errors = st.floats(0.001, 100)
 dfs = st.floats(1.0, 5000)
 
 
-# Statsmodels takes three seconds to import.
-@pytest.mark.slow
 def test_power_is_that_of_statsmodels() -> None:
     from statsmodels.stats.power import TTestPower
 
@@ -82,14 +80,13 @@ class TestCorrection:
         assert correct_p_values([], "holm") == []
         assert correct_p_values([0.2], "holm") == [0.2]
 
-    @pytest.mark.slow
-    def test_equals_statsmodels_on_random_tables(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_equals_statsmodels_on_random_tables(self, full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         from statsmodels.stats.multitest import multipletests
 
         # It collects garbage at every call, a tenth of a second each.
         monkeypatch.setattr("gc.collect", lambda *_: 0)
         draw = np.random.default_rng(4)
-        for number in range(1000):
+        for number in range(1000 if full else 20):
             p = np.round(draw.random(2 + number % 30), 2).tolist()
             assert correct_p_values(p, "holm") == pytest.approx(multipletests(p, method="holm")[1].tolist(), abs=1e-12)
             assert correct_p_values(p, "bh") == pytest.approx(multipletests(p, method="fdr_bh")[1].tolist(), abs=1e-12)

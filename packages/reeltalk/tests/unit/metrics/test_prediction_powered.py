@@ -32,8 +32,6 @@ def answers(seed: int, *, videos: int = 30, turns: int = 8, right: float = 0.7) 
     return people, judge, [f"v{number // turns}" for number in range(len(people))]
 
 
-# This package takes four seconds to import.
-@pytest.mark.slow
 def test_the_value_is_that_of_power_tuned_prediction_powered_inference() -> None:
     """ppi-python's other items are those without labels, so that its power is smaller by their share."""
     from ppi_py import ppi_mean_pointestimate
