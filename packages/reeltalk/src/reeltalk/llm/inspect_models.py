@@ -164,7 +164,7 @@ class InspectSender:
             return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, kind=kind_of_request(what))
         if self.learner.refused(dialect, asked, status, str(error) if body is None else body):
             return LearnedError(problem, status)
-        return RefusedError(problem, status, kind=kind_of_status(status, f"{error} {body}"))
+        return RefusedError(problem, status, kind=kind_of_status(status, str(body or error)))
 
 
 def chat_message(message: Message) -> Any:

@@ -385,5 +385,5 @@ def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) 
         if status == 400 and TOO_SHORT in str(error.message):
             # OpenAI's answer if a reasoning model has used all its tokens.
             return ModelError(f"{where} {no_answer_within(endpoint)}", kind="empty"), False
-        return RefusedError(problem, status, kind=kind_of_status(status, f"{error.message} {error.body}")), True
+        return RefusedError(problem, status, kind=kind_of_status(status, str(error.body or error.message))), True
     return ModelError(f"{where}: {scrub(str(error), secrets)}", kind="reply"), False
