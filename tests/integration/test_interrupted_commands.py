@@ -216,9 +216,6 @@ CASES: Final[dict[str, Case]] = {
     "world film": Case(
         "world film --scenarios 1 --houses 1 --width-px 320 --fps 2 --seed 7 --workers 1 --into bench"
     ),
-    "world play": Case(
-        "world play program/look.txt --width-px 320 --fps 2 --out look.mp4", ("program=program",), quick=False
-    ),
     "world train": Case(
         "world train bench --eye-steps 6 --speech-steps 4 --threads 1 --out mini", ("filmed=bench",),
         quick=False, most=6,
