@@ -18,7 +18,7 @@ CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/nu
 # What people read, and what they read in code.
 SPELLED := README.md CONTRIBUTING.md CODE_OF_CONDUCT.md SECURITY.md CHANGELOG.md packages/reeltalk/THIRD_PARTY.md Makefile mkdocs.yml conftest.py docs packages tests tools bench examples
 
-.PHONY: setup check test test-full goldens goldens-check reliability train-mini demo sample dist release docs lock clean bench bench-curate bench-evaluate bench-household bench-many-videos bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-world bench-large
+.PHONY: setup check test test-full goldens goldens-check reliability train-mini demo sample dist release docs lock clean bench bench-curate bench-evaluate bench-household bench-many-videos bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-side-by-side bench-statistics bench-streaming bench-world bench-large
 
 setup: $(STAMP)
 
@@ -146,6 +146,9 @@ bench-report: setup ## How long a report on 50,000 turns takes, and how large it
 
 bench-review: setup ## A project of SVBench's size: how long saves, seeks and pages take with 30 and 60 annotators
 	$(BIN)/python bench/review.py $(if $(QUICK),--quick)
+
+bench-side-by-side: setup ## Other programs beside reeltalk: shots, questions, saves; installs gigabytes into build/bench
+	$(BIN)/python bench/side_by_side.py $(if $(QUICK),--quick)
 
 bench-statistics: setup ## Coverage of every interval, and false winners and power of compare, by simulation
 	$(BIN)/python bench/intervals.py $(if $(QUICK),--quick)

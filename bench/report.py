@@ -5,14 +5,9 @@ text metric, right or wrong by choice, and a judge that explains itself. The com
 process, so that its start and its peak memory count.
 """
 
-import os
 import random
-import resource
 import shutil
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +18,7 @@ from reeltalk.schema.record import VideoId
 from reeltalk.schema.runs import CurvePoint, ItemScores, ModelInfo, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.runs import write_tables
+from spending import reeltalk, spend
 
 TURNS_A_DIALOGUE = 10
 DIALOGUES_A_VIDEO = 10
@@ -158,14 +154,8 @@ class Drawn:
 
 def build(run: Path, site: Path) -> tuple[float, float, float]:
     """Seconds on the clock, seconds of processors, and the largest process in MiB, of one `reeltalk report`."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    start = time.monotonic()
-    command = [sys.executable, "-m", "reeltalk", "report", str(run), "--out", str(site)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ)
-    wall_s = time.monotonic() - start
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return wall_s, cpu_s, after.ru_maxrss / 1024
+    spent = spend(reeltalk("report", str(run), "--out", str(site)))
+    return spent.wall_s, spent.cpu_s, spent.peak_mib
 
 
 def main() -> None:

@@ -61,9 +61,9 @@ class Bare:
         return [Done(*ended) for ended in json.loads(done.stdout)]
 
 
-def build_wheels(into: Path) -> None:
-    """Build the wheels of all packages."""
-    for name in NAMES:
+def build_wheels(into: Path, names: Sequence[str] = NAMES) -> None:
+    """Build the wheels of packages, by default of all."""
+    for name in names:
         build = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(into))
         subprocess.run([*build, str(PACKAGES / name)], stdout=subprocess.DEVNULL, check=True)
 

@@ -25,7 +25,7 @@ from walk_report import find_axe_problems
 
 from reeltalk.cli import app
 from reeltalk.cli.commands import COMMANDS
-from reeltalk.formats import FORMATS, TRAINING
+from reeltalk.formats import FORMATS, TRAINING_LAYOUTS
 from reeltalk.metrics.scoring import METRICS, TEXT_METRICS
 from reeltalk.plugins import GROUPS
 from reeltalk_build.cli.projects import command_of
@@ -63,7 +63,7 @@ def test_a_search_page_refuses_two_entries_of_one_anchor_and_writes_texts_as_tex
 def test_every_format_has_a_page() -> None:
     pages = {path.stem for path in (DOCS / "reference" / "formats").glob("*.md")}
     # All layouts of training data stand on one page.
-    assert pages == {*FORMATS, next(iter(TRAINING))}
+    assert pages == {*FORMATS, next(iter(TRAINING_LAYOUTS))}
 
 
 def test_the_site_lists_every_page() -> None:
@@ -207,6 +207,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert built.returncode == 0, built.stderr
     return folder / "build" / "docs"
+
+
+def test_the_pages_that_the_site_lists_have_at_most_45_000_words(site: Path) -> None:
+    # The entries of pages to search do not count: nobody reads them one after the other.
+    words = {}
+    for page in re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE):
+        text = (site.with_name("docs-source") / page).read_text(encoding="utf-8")
+        shown, entries = re.subn(r'<details class="entry".*?</details>', "", text, flags=re.DOTALL)
+        words[page] = len((re.sub(r"<[^>]+>", " ", shown) if entries else shown).split())
+    assert sum(words.values()) <= 45_000, sorted(words.items(), key=lambda item: -item[1])[:10]
 
 
 def test_no_link_of_the_site_is_broken(site: Path) -> None:

@@ -36,7 +36,7 @@ from typing import Final
 
 from reeltalk.judge.judge import JudgeUnit, score_row
 from reeltalk.judge.protocol import Protocol, ProtocolCriterion
-from reeltalk.judge.turns import NOBODY, SingleTurnJudge
+from reeltalk.judge.turns import NO_MODEL, SingleTurnJudge
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.scoring import JudgedScore
@@ -70,7 +70,7 @@ class Applause(SingleTurnJudge):
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
         turn = unit.turns[index]
-        return [score_row(unit, "applause", NOBODY, min(6.0, 2.0 + len(turn.text.split())), turn=turn)]
+        return [score_row(unit, "applause", NO_MODEL, min(6.0, 2.0 + len(turn.text.split())), turn=turn)]
 '''
 
 
@@ -184,7 +184,7 @@ def test_a_protocol_in_one_new_file_is_found_everywhere(
     help_line, title = "Counts the claps for an answer.", "Applause of the hall"
     assert isinstance(protocols()["applause"], Protocol)
 
-    assert run(["judge", "--help"]) == 0
+    assert run(["judge", "--help-all"]) == 0
     assert help_line in capsys.readouterr().out
     assert help_line in reference_pages.PAGES["protocols.md"]()
     assert title in reference_pages.PAGES["protocols.md"]()

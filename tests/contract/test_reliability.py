@@ -63,6 +63,7 @@ def rows(project: Path, *options: str) -> list[Row]:
     return [Row(**row) for row in book["rows"]]
 
 
+@pytest.mark.slow
 def test_what_was_tried_reaches_the_file_from_all_workers(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,16 +47,14 @@ COMMANDS: Final = documented()
 
 
 @pytest.fixture(scope="session")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheels(tmp_path_factory: pytest.TempPathFactory, full: bool) -> Path:
+    """Those of all packages for the full counts, else that of the core."""
     folder = tmp_path_factory.mktemp("wheels")
-    build_wheels(folder)
+    build_wheels(folder, NAMES if full else NAMES[:1])
     return folder
 
 
-SLOW: Final = {*NAMES} - {"reeltalk-build"}
-
-
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in NAMES])
+@pytest.fixture(params=NAMES)
 def bare(request: pytest.FixtureRequest, wheels: Path, tmp_path: Path) -> Bare:
     return install(request.param, wheels, tmp_path / "environment")
 
@@ -91,6 +89,7 @@ def faults(bare: Bare, words: list[str], done: Done) -> Iterator[str]:
         yield f"ended with {done.code}"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_documented_command_works_or_says_what_is_missing(bare: Bare, tmp_path: Path) -> None:
     work = tmp_path / "work"

@@ -30,7 +30,7 @@ from people_at_work import decide, full_content, member, unit_id, verdicts
 from reliability_page import Reliability
 from scripted_server import Answer, Body, serve
 
-from reeltalk.cli import INTERRUPTED, INTERRUPTED_TEXT, run
+from reeltalk.cli import EXIT_INTERRUPTED, INTERRUPTED_TEXT, run
 from reeltalk.store.benchmark import Benchmark
 from reeltalk_household.world.house import build_house
 from reeltalk_review.database import ReviewProject
@@ -294,6 +294,8 @@ def ended_after_s(run: Run, number: signal.Signals) -> float:
 def stopped(runs: Launcher, words: Sequence[str], folder: Path, number: signal.Signals, at_s: float) -> Stopped:
     """Run a command, and send it a signal after so many seconds."""
     told = folder.with_name("said")
+    # What the last one that was killed had started may still write into its own.
+    told.unlink(missing_ok=True)
     with (
         told.open("w") as output,
         runs.start(*words, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output) as run,
@@ -315,7 +317,7 @@ def fault_of(ended: Stopped, number: signal.Signals, usual: int) -> str | None:
     if ended.after_s is None or ended.code in (usual, -number):
         # It was done before. What it left is compared.
         return None if ended.code in (usual, -number) else f"exit code {ended.code}: {ended.said[-500:]}"
-    if ended.code != INTERRUPTED:
+    if ended.code != EXIT_INTERRUPTED:
         return f"exit code {ended.code}: {ended.said[-500:]}"
     if not re.search("^(interrupted|stopping)", ended.said, re.MULTILINE):
         return f"no sentence: {ended.said[-500:]}"
@@ -421,7 +423,7 @@ def test_a_command_that_was_stopped_goes_on_to_the_same_bytes(
                 # The last signal came when all was written.
                 break
             tally.tried += ended.after_s is not None
-            slowest_s = max(slowest_s, ended.after_s or 0.0 if ended.code == INTERRUPTED else 0.0)
+            slowest_s = max(slowest_s, ended.after_s or 0.0 if ended.code == EXIT_INTERRUPTED else 0.0)
             fault = fault_of(ended, number, whole.returncode)
             wrong += [f"{number.name} at {at_s:.2f} of {lasts_s:.2f} s: {fault}"] if fault else []
             tally.failed += fault is not None
@@ -555,4 +557,4 @@ reeltalk.cli.main()
 
 def test_ctrl_c_in_a_callback_of_python_is_not_lost(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", LOST], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (INTERRUPTED, f"{INTERRUPTED_TEXT}\n")
+    assert (done.returncode, done.stderr) == (EXIT_INTERRUPTED, f"{INTERRUPTED_TEXT}\n")

@@ -63,6 +63,9 @@ class KnownVideo:
 class OraclePlayer:
     """Answers from graphs."""
 
+    sees_frames = False
+    name = "oracle"
+
     def __init__(self, videos: Mapping[str, KnownVideo]) -> None:
         self._videos = videos
         self._parts: dict[tuple[str, ...], _Part] = {}
@@ -78,16 +81,8 @@ class OraclePlayer:
         return cls({video.id: KnownVideo(tuple(clips), texts) for video, clips, texts in stories(benchmark) if clips})
 
     @property
-    def name(self) -> str:
-        return "oracle"
-
-    @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         return (("oracle", "graph"),)
-
-    @property
-    def sees_frames(self) -> bool:
-        return False
 
     def knows(self, script: Script) -> object:
         """All data except the questions that it reads for a script: graphs, clips, and the facts that turns ask for."""

@@ -16,8 +16,8 @@ HERE: Final = Path(__file__).parent
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Of tests in a browser, `make test` runs one of each kind of screen, which says so: `browser(always=True)`."""
     for item in items:
-        mark = item.get_closest_marker("browser")
-        if mark is not None and not mark.kwargs.get("always") and HERE in item.path.parents:
+        marks = list(item.iter_markers("browser")) if HERE in item.path.parents else []
+        if marks and not any(mark.kwargs.get("always") for mark in marks):
             item.add_marker(pytest.mark.slow)
 
 

@@ -166,7 +166,7 @@ class VideoContext:
 
 
 def speech_lines(utterances: Sequence[Utterance]) -> str:
-    """Utterances as lines such as `12.0–14.5 s Anna: Come in.`; of a very long talk the beginning, and a count."""
+    """Utterances as lines such as `12.0–14.5 s Anna: Come in.`; of a very long talk the beginning and a count."""
     lines: list[str] = []
     left = MOST_SPEECH_CHARACTERS
     for number, spoken in enumerate(utterances):

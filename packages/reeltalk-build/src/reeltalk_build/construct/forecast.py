@@ -37,14 +37,14 @@ read again with changed turns."""
 
 
 @dataclass(frozen=True)
-class Usual:
+class UsualRequests:
     """The median requests with a prompt, with default settings, for one unit; images and tokens are of one request."""
 
     step: Step
     prompt: str
-    asks: Literal["writer", "judge", "judges", "compares", "probe", "attackers"]
-    """Whose prompt it is: `judge` is the first one, which `compares` what a probe or an attacker answers, and each of
-    `judges` gives all its verdicts."""
+    asked_of: Literal["writer", "judge", "judges", "compares", "probe", "attackers"]
+    """The model that is asked: `judge` is the first one, which `compares` what a probe or an attacker answers, and each
+    of `judges` gives all its verdicts."""
     unit: Unit
     requests: float
     images: int
@@ -54,7 +54,7 @@ class Usual:
 
 
 _ROWS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["usual"]
-USUAL_REPLIES: Final = tuple(Usual(*row) for row in _ROWS)
+USUAL_REPLIES: Final = tuple(UsualRequests(*row) for row in _ROWS)
 
 
 @dataclass
@@ -64,7 +64,7 @@ class RequestEstimate:
     step: Step
     what: str
     asks: str = "writer"
-    """Whose prompt it is, as in `Usual`."""
+    """Whose prompt it is, as in `UsualRequests`."""
     calls: int = 0
     images: int = 0
     tokens_in: int = 0
@@ -128,15 +128,15 @@ def forecast_construction(
         if step == "chains" and usual.prompt.startswith("caption") and step not in steps:
             # The first of both steps to run asks.
             step = "scenes"
-        if step not in steps or not models[usual.asks]:
+        if step not in steps or not models[usual.asked_of]:
             continue
         # A judge is shown two fifths more frames than `--frames`, and as many as these again of the evidence.
-        most = math.ceil(settings.frames * (2.4 if usual.asks == "judges" else 1.0))
+        most = math.ceil(settings.frames * (2.4 if usual.asked_of == "judges" else 1.0))
         images = min(usual.images, most) if asking.sees == "images" else 0
         listed = LISTED_TOKENS if usual.images and not images and step != "gates" else 0
-        tokens_in = usual.tokens_in + listed + images * tokens_of_image[usual.asks]
-        requests = usual.requests * models[usual.asks] * units[usual.unit]
-        line = found.setdefault((step, usual.prompt), RequestEstimate(step, usual.prompt, usual.asks))
+        tokens_in = usual.tokens_in + listed + images * tokens_of_image[usual.asked_of]
+        requests = usual.requests * models[usual.asked_of] * units[usual.unit]
+        line = found.setdefault((step, usual.prompt), RequestEstimate(step, usual.prompt, usual.asked_of))
         line.calls += round(requests)
         line.images += round(requests * images)
         line.tokens_in += round(requests * tokens_in)

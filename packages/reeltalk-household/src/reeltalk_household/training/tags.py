@@ -29,7 +29,7 @@ DOUBLED_SHARE: Final = 0.15
 """Share of the letters of these that come twice."""
 NO_NAME_SHARE: Final = 0.2
 """Share of pictures without a name."""
-OFF_PX: Final = (10, 16)
+OFFSETS_PX: Final = (10, 16)
 """How far a tag is from the middle of the part, down and to the right, in pixels of the film."""
 JPEG_QUALITY: Final = (50, 95)
 """JPEG's quality, for the traces of encoding."""
@@ -90,7 +90,7 @@ def tagged_parts(pictures: Sequence[Pixels], draw: random.Random) -> tuple[Pixel
         name = "" if draw.random() < NO_NAME_SHARE else invented_name(draw)
         if name:
             wide, high = tag_size(name)
-            down, right = (draw.randint(-off, off) for off in OFF_PX)
+            down, right = (draw.randint(-off, off) for off in OFFSETS_PX)
             shirt = (draw.randrange(256), draw.randrange(256), draw.randrange(256))
             draw_name(large, name, (large.shape[1] - wide) // 2 + right, (large.shape[0] - high) // 2 + down, shirt)
         parts.append(_halved(_encoded(large, draw.randint(*JPEG_QUALITY))))

@@ -9,7 +9,7 @@ from typing import Any
 
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
-from sqlalchemy import event, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.routing import Mount
 from starlette.testclient import TestClient
@@ -92,7 +92,6 @@ class World:
     browsers: dict[str, Browser] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._never_wait_for_the_disk()
         for role in ROLES:
             self.browsers[role] = self.team.member(f"The {role}", role)
         self.browsers["other"] = self.team.member("Another annotator", "annotator")
@@ -102,13 +101,6 @@ class World:
         with transaction(self.team.project.database, OPERATOR) as change:
             change.session.get_one(PersonRow, lost.id).disabled_at = change.at
         self.browsers[LOST] = lost
-
-    def _never_wait_for_the_disk(self) -> None:
-        """A third of the time went into that; who gets what does not depend on it."""
-        database = self.team.project.database
-        if database.is_sqlite:
-            event.listen(database.engine, "connect", lambda made, _: made.execute("PRAGMA synchronous=OFF"))
-            database.close()
 
     def client(self) -> TestClient:
         """A browser that has never been here."""

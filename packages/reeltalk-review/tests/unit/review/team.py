@@ -35,6 +35,8 @@ PASSWORD = "a horse, a battery"
 DATABASES: Final[list[Any]] = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
 """Kinds of databases that tests run on: PostgreSQL in full counts alone."""
 LOOPS: list[BlockingPortal] = []
+WAITS = False
+"""Whether databases that are opened here wait for the disk, as those of a server do."""
 
 
 @contextlib.contextmanager
@@ -57,7 +59,8 @@ def compiled_once() -> Iterator[None]:
 
     def prepare(connection: sqlite3.Connection, record: Any) -> None:
         prepared(connection, record)
-        connection.execute("PRAGMA synchronous=OFF")
+        if not WAITS:
+            connection.execute("PRAGMA synchronous=OFF")
 
     prepared = database._prepare_sqlite
     with (

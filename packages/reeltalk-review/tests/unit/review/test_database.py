@@ -58,7 +58,11 @@ def test_an_address_that_cannot_be_used_is_refused_without_its_password(address:
     assert "secret" not in str(refused.value)
 
 
-def test_every_connection_waits_for_the_disk(database: Database, database_kind: str) -> None:
+def test_every_connection_waits_for_the_disk(
+    database: Database, database_kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("team.WAITS", True)
+    database.engine.dispose()
     with database.reading() as session:
         if database_kind == "sqlite":
             assert session.scalar(text("PRAGMA journal_mode")) == "wal"

@@ -147,6 +147,7 @@ def _named_class(folder: Path) -> str | None:
 
 CONFIG: Final = "config.json"
 ADAPTER_CONFIG: Final = "adapter_config.json"
+FOLDER_HINT: Final = "give the folder of a checkpoint, as 'hf download' makes it"
 PROCESSOR_FILES: Final = ("processor_config.json", "preprocessor_config.json")
 
 Weights = Literal["auto", "float32", "bfloat16"]
@@ -204,9 +205,9 @@ def open_checkpoint(path: Path, *, weights: Weights = "auto", purpose: str) -> C
     except ImportError:
         raise MissingExtraError(purpose, extra="train", of="reeltalk-streaming") from None
     base = base_of(path)
+    require_folder(base)
     if not (base / CONFIG).is_file():
-        what = "no such folder" if not base.is_dir() else f"no {CONFIG} in the folder"
-        raise InputError(what, file=base, hint="give the folder of a checkpoint, as 'hf download' makes it")
+        raise InputError(f"no {CONFIG} in the folder", file=base, hint=FOLDER_HINT)
     processor: Any = _loaded("processor", base, lambda: load_processor(base))
     if not hasattr(processor, "image_processor"):
         raise InputError(
@@ -236,6 +237,12 @@ def open_checkpoint(path: Path, *, weights: Weights = "auto", purpose: str) -> C
         with peft_calls():
             model = _loaded("adapter", path, lambda: peft.PeftModel.from_pretrained(model, path, local_files_only=True))
     return Checkpoint(path, base, processor, model, tuned)
+
+
+def require_folder(path: Path) -> None:
+    """Raise `InputError` if there is no folder. Models check it before they import torch, which takes seconds."""
+    if not path.is_dir():
+        raise InputError("no such folder", file=path, hint=FOLDER_HINT)
 
 
 def base_of(path: Path) -> Path:

@@ -14,7 +14,13 @@ from typing import Any, Final, Literal, Protocol
 
 from reeltalk.errors import InputError, MissingExtraError, ModelError, SettingError
 from reeltalk.progress import ignore_sentences
-from reeltalk_streaming.inference.checkpoint import frame_options, load_error_text, open_checkpoint, within_memory
+from reeltalk_streaming.inference.checkpoint import (
+    frame_options,
+    load_error_text,
+    open_checkpoint,
+    require_folder,
+    within_memory,
+)
 
 Device = Literal["auto", "cpu", "cuda"]
 PURPOSE: Final = "playing a local video model"
@@ -96,6 +102,7 @@ class LocalVideoModel:
         seed: int = SEED,
         tell: Callable[[str], object] = ignore_sentences,
     ) -> None:
+        require_folder(path)
         try:
             import torch
         except ImportError:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,6 +204,8 @@ class Always:
         every_s: Seconds from one reply to the next; above 0.
     """
 
+    signature: ClassVar[Signature] = ()
+
     def __init__(self, every_s: float) -> None:
         self._every_s = every_s
 
@@ -211,10 +213,6 @@ class Always:
     def name(self) -> str:
         """With its seconds, as `always:5`."""
         return f"always:{self._every_s:g}"
-
-    @property
-    def signature(self) -> Signature:
-        return ()
 
     def begin(self, task: str) -> WatchedStream:
         return _Repeating(self._every_s, CONSTANT_REPLY)
@@ -226,11 +224,8 @@ class Always:
 class Never:
     """Never speaks, not even when it is asked: the silence baseline."""
 
+    signature: ClassVar[Signature] = ()
     name = "never"
-
-    @property
-    def signature(self) -> Signature:
-        return ()
 
     def begin(self, task: str) -> WatchedStream:
         return _Repeating(None, None)
@@ -266,14 +261,11 @@ class Oracle:
     What begins after the last frame is said at that frame.
     """
 
+    signature: ClassVar[Signature] = ()
     name = "oracle"
 
     def __init__(self, tasks: Iterable[ProactiveTask]) -> None:
         self._tasks = {task.id: task for task in tasks}
-
-    @property
-    def signature(self) -> Signature:
-        return ()
 
     def begin(self, task: str) -> WatchedStream:
         return _Knowing(self._tasks[task])

@@ -181,7 +181,7 @@ def test_pictures_of_qwen_are_made_as_small_as_their_budget(data: Path, checkpoi
 def test_a_template_that_changes_earlier_turns_is_refused(data: Path, checkpoints: dict[str, Checkpoint]) -> None:
     checkpoint = open_checkpoint(checkpoints["internvl"].path, purpose="the test")
     checkpoint.processor.chat_template = "{{ messages | length }} messages: " + checkpoint.processor.chat_template
-    with pytest.raises(InputError, match="changes what stands before an answer"):
+    with pytest.raises(InputError, match="changes the text before an answer"):
         collated(Collator(checkpoint, frame_tokens=6), data)
 
 

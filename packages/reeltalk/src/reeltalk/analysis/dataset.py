@@ -86,8 +86,8 @@ class DialogueCounts:
         return astuple(self)
 
 
-TABLE_3: Final = ("Videos", "Dialogues", "QA pairs", "Video length, s", "Question, words", "Answer, words")
-PAPER_TABLE_3: Final = ("1,000", "3,000", "30,095", "248", "7.8", "10.2")
+TABLE_3_COLUMNS: Final = ("Videos", "Dialogues", "QA pairs", "Video length, s", "Question, words", "Answer, words")
+TABLE_3_IN_PAPER: Final = ("1,000", "3,000", "30,095", "248", "7.8", "10.2")
 
 
 @dataclass

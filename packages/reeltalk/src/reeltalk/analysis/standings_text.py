@@ -18,7 +18,7 @@ from reeltalk.store.runs import Run, runs_beside
 
 MOST_LINES: Final = 8
 """Longest table, with its head."""
-MOST_BESIDE: Final = 20
+MOST_OTHER_RUNS: Final = 20
 """Most runs that are read beside the run."""
 MOST_ANSWERS: Final = 100_000
 """Most answers that are compared, of all runs together."""
@@ -37,7 +37,7 @@ def run_standings(run: Run) -> Standings:
         InputError: A table is damaged.
     """
     runs, answers = [run], _answers(run)
-    for other in runs_beside(run, MOST_BESIDE):
+    for other in runs_beside(run, MOST_OTHER_RUNS):
         answers += _answers(other)
         if answers > MOST_ANSWERS:
             break

@@ -10,7 +10,7 @@ from pydantic import Field
 from reeltalk.cli.options import FLAG, OVERWRITE
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.formats import FORMATS, TRAINING, WRITTEN
+from reeltalk.formats import FORMATS, TRAINING_LAYOUTS, WRITTEN
 from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOptions
 from reeltalk.plugins import needed
 from reeltalk.schema.gates import Only
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 QUESTIONS = "questions"
 """The target that writes what `evaluate` asks, for an inference script of your own."""
 TARGET = Parameter(
-    help=f"Layout: {', '.join(WRITTEN)}; training data: {', '.join(TRAINING)}; or {QUESTIONS}, for your own "
+    help=f"Layout: {', '.join(WRITTEN)}; training data: {', '.join(TRAINING_LAYOUTS)}; or {QUESTIONS}, for your own "
     "inference script."
 )
 ACCEPT_EDITED = Parameter(name="--accept", negative="")
@@ -188,17 +188,17 @@ def export(
 
     if hub != HUB_DEFAULTS and format != "hub":
         raise SettingError("--cite-as and --date-published are for hub only")
-    if training != TRAINING_DEFAULTS and format not in TRAINING:
+    if training != TRAINING_DEFAULTS and format not in TRAINING_LAYOUTS:
         raise SettingError(
-            f"--units, --fps, --budget and the other options of training data are for {', '.join(TRAINING)} only"
+            f"--units, --fps, --budget and other options of training data are for {', '.join(TRAINING_LAYOUTS)} only"
         )
-    if format in TRAINING:
+    if format in TRAINING_LAYOUTS:
         return _export_training(format, benchmark, out, part, training, only=only, overwrite=overwrite)
     if format == QUESTIONS:
         return _export_questions(benchmark, out, part, only=only, overwrite=overwrite)
     if format not in WRITTEN:
         what = f"{format} is only read" if format in FORMATS else f"unknown format {format!r}"
-        known = f"{what}; written are {', '.join((*WRITTEN, *TRAINING, QUESTIONS))}"
+        known = f"{what}; written are {', '.join((*WRITTEN, *TRAINING_LAYOUTS, QUESTIONS))}"
         raise SettingError(needed("reeltalk.formats", format) or known)
     if part != PART_DEFAULTS:
         own = "--cite-as, --date-published, " if format == "hub" else ""

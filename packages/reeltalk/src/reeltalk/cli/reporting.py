@@ -191,7 +191,7 @@ def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) ->
     source = sources[0]
     if (source / "run.json").is_file():
         raise SettingError(f"{source} is a run; its leaderboard is written as json, csv, latex or markdown")
-    from reeltalk.analysis.dataset import PAPER_TABLE_3, TABLE_3, count_dataset
+    from reeltalk.analysis.dataset import TABLE_3_COLUMNS, TABLE_3_IN_PAPER, count_dataset
     from reeltalk.metrics.counting import format_speech
     from reeltalk.store.benchmark import Benchmark, has_graphs
     from reeltalk.store.tables import DIALOGUES, SPEECH
@@ -202,7 +202,7 @@ def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) ->
         print(format_speech(spoken) + "\n")
     if opened is not None and (counts := count_dataset(opened, with_graphs=False).table_3) is not None:
         print(f"{'Table 3':<16}{'here':>12}{'VDAct':>12}")
-        for name, value, paper in zip(TABLE_3, counts.values, PAPER_TABLE_3, strict=True):
+        for name, value, paper in zip(TABLE_3_COLUMNS, counts.values, TABLE_3_IN_PAPER, strict=True):
             print(f"{name:<16}{format_count(value):>12}{paper:>12}")
         print()
     if opened is not None and not has_graphs(opened):

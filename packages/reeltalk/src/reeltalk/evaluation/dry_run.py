@@ -7,10 +7,11 @@ are as long as the references, and no two are equal. Judges reply at once with a
 import asyncio
 import heapq
 import json
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from reeltalk.evaluation.playing.play import (
     FrameSource,
@@ -37,6 +38,7 @@ from reeltalk.llm.replies import reply_key
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json
+from reeltalk.schema.texts import printable
 
 CHARACTERS_A_TOKEN: Final = 4.0
 WIDE_A_TOKEN: Final = 1.5
@@ -80,12 +82,15 @@ class CountingModel:
     tokens_out: float = 0.0
     stand_in: Callable[[dict[str, Json] | None], str] = lambda schema: stand_in_reply(schema)
     """Gives the reply to a new request."""
+    latest: tuple[Message, ...] = ()
+    """The messages of the latest request."""
     _replies: dict[str, str] = field(default_factory=dict)
 
     async def ask(
         self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
     ) -> Reply:
         """Count a request."""
+        self.latest = tuple(messages)
         key = reply_key(self.name, messages, schema=schema, sample=sample)
         text = self._replies.get(key)
         if text is not None:
@@ -114,6 +119,9 @@ class StandIn:
         sees_frames: Whether frames are shown to a player that asks no model.
     """
 
+    signature: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Empty: a dry run has no signature."""
+
     def __init__(self, player: Player | None, model: CountingModel, *, sees_frames: bool = False) -> None:
         self._player, self._model, self._sees_frames = player, model, sees_frames
         self._numbers = count(1)
@@ -121,11 +129,6 @@ class StandIn:
     @property
     def name(self) -> str:
         return self._model.name
-
-    @property
-    def signature(self) -> tuple[tuple[str, str], ...]:
-        """Empty: a dry run has no signature."""
-        return ()
 
     @property
     def sees_frames(self) -> bool:
@@ -199,6 +202,8 @@ class EvaluationForecast(HasOverview):
     """Requests of each script: for answers, and of judges."""
     history_only: int = 0
     """Turns that are asked only for the history and are not scored."""
+    example: tuple[Message, ...] = ()
+    """The last request about the first script, with stand-ins for the model's own answers."""
 
     @property
     def answers(self) -> RequestCount:
@@ -271,12 +276,13 @@ def forecast_evaluation(
     player = StandIn(player_of(asked), asked)
     due: list[tuple[int, int]] = []
     turns = told_only = 0
+    example: tuple[Message, ...] = ()
     plays = [config.under(control).play for control in (None, *config.controls)]
     every = {(step.unit, step.unit_id) for script in scripts for step in script.steps}
     nothing = sample_units(every, config.judging.null_units, seed=config.judging.seed)
 
     async def run() -> None:
-        nonlocal turns, told_only
+        nonlocal turns, told_only, example
         for own, script in ((own, script) for own in plays for script in scripts):
             answers, judgings = asked.calls, sum(one.calls for one in counting.values())
             screening = _screening(script, own, durations_s, player)
@@ -290,11 +296,12 @@ def forecast_evaluation(
                     await judge_unit(one, unit, counting[one.name])
                     if one.needs_model and not unit.epoch and (unit.kind, unit.id) in nothing:
                         await judge_unit(one, with_empty_answers(unit), counting[one.name])
+            example = asked.latest if not due else example
             due.append((asked.calls - answers, sum(one.calls for one in counting.values()) - judgings))
 
     asyncio.run(run())
     lines = [asked.line(ANSWERS), *(one.line(name) for name, one in counting.items())]
-    return EvaluationForecast(tuple(lines), len(due), turns, tuple(due), told_only)
+    return EvaluationForecast(tuple(lines), len(due), turns, tuple(due), told_only, example)
 
 
 def tokens_of_frame(config: RunConfig) -> int:
@@ -342,6 +349,12 @@ def forecast_lines(
             f"time: {_clock(found.seconds(connections, latency_s, judging_s))} at {latency_s:g} s an answer and "
             f"{judging_s:g} s a judge's reply, {connections:,} dialogues at a time"
         )
+    if found.example:
+        yield "the last request of the first dialogue:"
+    for message in found.example:
+        pictures = [f"{len(message.images):,} pictures"] if message.images and not any(message.captions) else []
+        parts = [*pictures, *(f"{caption.strip()} picture" for caption in message.captions), message.text]
+        yield textwrap.indent(printable(f"{message.role}: {chr(10).join(filter(None, parts))}"), "  ")
 
 
 def _screening(

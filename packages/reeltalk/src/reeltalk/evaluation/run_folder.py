@@ -15,15 +15,15 @@ from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors, sync_directory, write_bytes
 from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.runs import (
-    AGAIN,
     COMMAND,
     CONTROLS_FOLDER,
     FRAMES,
     INFO,
     LOCK,
-    REMADE,
+    REMADE_FOLDER,
     REPLIES,
     REQUEST,
+    UNFINISHED_FOLDER,
     check_run_folder,
     install_remade_run,
     lock_run,
@@ -41,7 +41,7 @@ def is_whole(path: Path, request: Mapping[str, Any]) -> bool:
         request: All settings that decide what the run asks.
     """
     check_run_folder(path)
-    if (path / REMADE).is_dir():
+    if (path / REMADE_FOLDER).is_dir():
         with lock_run(path):
             install_remade_run(path)
     if not (path / INFO).is_file() or not (path / REQUEST).is_file():
@@ -133,7 +133,7 @@ class RunFolder:
         if not overwrite and (differing or not again):
             by = f" by other settings ({', '.join(differing)})" if differing and (path / REQUEST).is_file() else ""
             raise BenchmarkError(f"{path} holds a whole run{by}; choose another folder or pass --overwrite")
-        self._work = path / AGAIN
+        self._work = path / UNFINISHED_FOLDER
         with storage_errors(path):
             shutil.rmtree(self._work, ignore_errors=True)
             self._work.mkdir()
@@ -211,7 +211,7 @@ class RunFolder:
         shutil.rmtree(self.path / FRAMES, ignore_errors=True)
         if self._work != self.path:
             with storage_errors(self.path):
-                self._work.rename(self.path / REMADE)
+                self._work.rename(self.path / REMADE_FOLDER)
                 sync_directory(self.path)
             install_remade_run(self.path)
 

@@ -55,7 +55,7 @@ from reeltalk.store.rows import Rows, SpooledRows
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
-FIRST_READ: Final = 20
+LEAST_READ: Final = 20
 """Answers after which a run stops if most of them cannot be read."""
 UNREAD_CHARS: Final = 120
 """Characters of such an answer that are shown."""
@@ -423,19 +423,19 @@ class EvaluationRunner:
 
     def _refuse_unread(self, judge: Judge, units: Sequence[JudgeUnit], rows: Sequence[JudgedScore]) -> None:
         """Stop a run of which most of the first answers cannot be read."""
-        if not self._stops_unread or self._read >= FIRST_READ or not isinstance(judge, TurnJudge):
+        if not self._stops_unread or self._read >= LEAST_READ or not isinstance(judge, TurnJudge):
             return
         texts = {(unit.id, turn.turn_index): turn.text for unit in units for turn in unit.turns}
         for row in rows:
             text = texts.get((row.unit_id, row.turn_index or 0), "")
-            if self._read < FIRST_READ and row.value is not None and text.strip() and judge.reads_answers:
+            if self._read < LEAST_READ and row.value is not None and text.strip() and judge.reads_answers:
                 self._read += 1
                 # The prompt asks to say so where a video does not show it.
                 self._unread += [text] if judge.is_unread(row) and not says_unsure(text) else []
-        if self._read >= FIRST_READ and len(self._unread) > FIRST_READ // 2:
+        if self._read >= LEAST_READ and len(self._unread) > LEAST_READ // 2:
             shown = "; ".join(repr(" ".join(text.split())[:UNREAD_CHARS]) for text in self._unread[:3])
             raise UnusableError(
-                f"{len(self._unread)} of the first {FIRST_READ} answers cannot be read by '{judge.name}', so the "
+                f"{len(self._unread)} of the first {LEAST_READ} answers cannot be read by '{judge.name}', so the "
                 f"command stops: {shown}; every reply is kept. Ask for the form that is read (a letter for options, a "
                 "word or number for a key) in a prompt of your own with --prompt FILE.md, or pass --no-preflight"
             )

@@ -31,7 +31,7 @@ WRITTEN: Final = tuple(sorted({"hub", "mt-video-bench", "qa", "svbench", *_ADDED
 FORMATS: Final = tuple(sorted({*_SETS, *_ONLY_READ, *WRITTEN}))
 """Names of the layouts: every set of questions, the layouts with a module here, and those of other packages."""
 
-TRAINING: dict[str, str] = {
+TRAINING_LAYOUTS: dict[str, str] = {
     "streamingchat": "StreamingChat's JSON Lines, for InternVL's trainer and `reeltalk train`",
     "sharegpt": "messages with <image>, for LLaMA-Factory",
     "trl": "messages in parts, for TRL's SFTTrainer",

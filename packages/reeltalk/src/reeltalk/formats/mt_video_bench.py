@@ -168,7 +168,7 @@ class _AnswerReader(MTVideoReader):
 
     def __init__(self, source: Path, about: Content) -> None:
         super().__init__(source)
-        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named}
+        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named_kinds}
         dialogues: dict[str, Dialogue] = {dialogue.id: dialogue for dialogue in about.dialogues}
         for name, own in _Writer(about, Path()).named().items():
             dialogue = self.dialogues[name] = dialogues[own]

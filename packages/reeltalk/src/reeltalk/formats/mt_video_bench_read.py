@@ -48,7 +48,7 @@ class MTVideoReader(ReleaseReader):
         "eval_results/<model>_eval_<judge>/<task>.json, tasks being object_reference, memory_recall, summary, "
         "answer_refusal, topic_shifting, proactive_interaction"
     )
-    named: ClassVar = ("answers", "results")
+    named_kinds: ClassVar = ("answers", "results")
     elsewhere = "import the folder that holds mtqa/ as well"
     """Advice for a dialogue that is not known."""
 
@@ -82,7 +82,7 @@ class MTVideoReader(ReleaseReader):
 
     def subject(self, file: ReleaseFile) -> tuple[object, ...]:
         """What a file is about."""
-        return file.path.name, *(self.names(file.name) if file.kind in self.named else ())
+        return file.path.name, *(self.names(file.name) if file.kind in self.named_kinds else ())
 
     def plain(self) -> Callable[[SourceFile], Json]:
         """Makes the document of a file in our form."""

@@ -54,7 +54,7 @@ class ReleaseReader:
     title: str
     expected: str
     """A description of the expected files, for error messages."""
-    named: ClassVar[tuple[str, ...]] = ()
+    named_kinds: ClassVar[tuple[str, ...]] = ()
     """Kinds of files whose folders name a model."""
 
     def __init__(self, source: Path) -> None:
@@ -175,7 +175,7 @@ class ReleaseReader:
         if strange and not files:
             raise strange[0]
         # If only the imported folder itself can name the model, its name is a part of the paths.
-        unnamed = [file for file in files if file.kind in self.named and not self.names(file.name)]
+        unnamed = [file for file in files if file.kind in self.named_kinds and not self.names(file.name)]
         if any(self.names(f"{root.name}/{file.name}") for file in unnamed):
             for file in files:
                 file.name = f"{root.name}/{file.name}"

@@ -314,7 +314,7 @@ class _AnswerReader(SVBenchReader):
 
     def __init__(self, source: Path, about: Content) -> None:
         super().__init__(source)
-        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named}
+        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named_kinds}
         writer = _Writer(about, Path())
         files = writer.plan()
         self.used = {used: name.removeprefix("video ") for name, used in writer.names.items()}

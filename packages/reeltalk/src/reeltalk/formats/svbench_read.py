@@ -45,7 +45,7 @@ class SVBenchReader(ReleaseReader):
         f"tables with the columns {', '.join(layout.META_COLUMNS)}, or {', '.join(layout.SCENE_COLUMNS)}, models' "
         "answers (Answers/<model>/<video>.json) or judges' records (Judged/<judge>/<model>/<name>.json)"
     )
-    named: ClassVar = ("answers", "judged chain", "judged single", "judged con")
+    named_kinds: ClassVar = ("answers", "judged chain", "judged single", "judged con")
 
     def __init__(self, source: Path) -> None:
         super().__init__(source)
@@ -104,7 +104,13 @@ class SVBenchReader(ReleaseReader):
         """What a file is about."""
         facts = FolderFacts.of(file.name)
         video = "" if file.kind.startswith(("meta", "scenes", "judged")) else file.path.stem
-        return video, facts.language, facts.unit, facts.names if file.kind in self.named else (), tuple(file.columns)
+        return (
+            video,
+            facts.language,
+            facts.unit,
+            facts.names if file.kind in self.named_kinds else (),
+            tuple(file.columns),
+        )
 
     def plain(self) -> Callable[[SourceFile], Json]:
         """Makes the document of a file in our form."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, InputError
-from reeltalk.formats import TRAINING
+from reeltalk.formats import TRAINING_LAYOUTS
 from reeltalk.formats.training_samples import SampleLayout, line_text, to_lines
 from reeltalk.formats.training_units import Cutter, TrainingOptions, TrainingUnits, conversations
 from reeltalk.parallel import Call, Executor, Failure, Limits
@@ -256,7 +256,7 @@ def _write_frames(
             at_s = frame.at_s or 0.0
             # If two moments have the same file name, use the earlier one, so that no sample sees beyond its question.
             stills[frame.file] = min(at_s, stills.get(frame.file, at_s))
-    shared = [f"{other}.jsonl" for other in TRAINING if other != layout and (root / f"{other}.jsonl").exists()]
+    shared = [f"{other}.jsonl" for other in TRAINING_LAYOUTS if other != layout and (root / f"{other}.jsonl").exists()]
     calls, paths = [], []
     for video_id, stills in wanted.items():
         film, folder = films[video_id], root / frame_folder(video_id)

@@ -56,6 +56,9 @@ PROMPT_OF: Final = {"v1": "checklist-with-reference", "v2": "checklist"}
 class ChecklistJudge:
     """MT-Video-Bench's checklists: criterion `accuracy`, 0 to 1, a row per turn and eval round."""
 
+    needs_model = True
+    name = NAME
+
     def __init__(
         self,
         *,
@@ -85,14 +88,6 @@ class ChecklistJudge:
             )
         self.eval_rounds, self.version = eval_rounds, version
         self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
-
-    @property
-    def name(self) -> str:
-        return NAME
-
-    @property
-    def needs_model(self) -> bool:
-        return True
 
     @property
     def reads(self) -> frozenset[str]:

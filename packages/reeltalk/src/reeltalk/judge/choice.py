@@ -4,7 +4,7 @@ An answer that names no option, or several, is wrong, as in DramaQA's accuracy, 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.measures import Measure
@@ -51,13 +51,10 @@ PROTOCOL: Final = Protocol(
 class ChoiceJudge(SingleTurnJudge):
     """Judges multiple-choice answers by the option that they name: criterion `accuracy`, 0 or 1."""
 
+    reads: ClassVar[frozenset[str]] = frozenset()
     protocol = PROTOCOL
     reads_answers = True
     by = (*LEVELS, *GROUPED_BY)
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return frozenset()
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:

@@ -51,6 +51,8 @@ class TaggedQuestion:
 class CogMEJudge:
     """CogME: achievement at each of 19 tags, from the correctness of each turn by another judge."""
 
+    name = NAME
+
     def __init__(self, correctness: Judge | None = None, *, criterion: str = ACCURACY) -> None:
         """Choose the judge of correctness.
 
@@ -61,10 +63,6 @@ class CogMEJudge:
         """
         self._judge: Judge = ChoiceJudge() if correctness is None else correctness
         self._criterion = criterion
-
-    @property
-    def name(self) -> str:
-        return NAME
 
     @property
     def needs_model(self) -> bool:

@@ -351,17 +351,7 @@ def unscored_row(
     replies: tuple[str, ...] = (),
     sample: int = 0,
 ) -> JudgedScore:
-    """A row for an item that should have a score and has none.
-
-    Args:
-        unit: The judged unit.
-        criterion: Name of the criterion.
-        judge: Name of the model that judged.
-        reason: Why there is no score.
-        turn: The turn, if a single turn was judged.
-        replies: The judge's replies as they came.
-        sample: Number of the judging, if the same is judged several times.
-    """
+    """A row for an item that should have a score and has none, with the reason; other arguments as in `score_row`."""
     return _row(unit, criterion, judge, turn, sample, state=ScoreState.UNSCORED, reason=reason, replies=replies)
 
 
@@ -374,16 +364,7 @@ def not_applicable_row(
     turn: AnsweredTurn | None = None,
     sample: int = 0,
 ) -> JudgedScore:
-    """A row for a criterion that does not apply.
-
-    Args:
-        unit: The judged unit.
-        criterion: Name of the criterion.
-        judge: Name of the model that judged.
-        reason: Why it does not apply.
-        turn: The turn, if a single turn was judged.
-        sample: Number of the judging, if the same is judged several times.
-    """
+    """A row for a criterion that does not apply, with the reason; the arguments are those of `score_row`."""
     return _row(unit, criterion, judge, turn, sample, state=ScoreState.NOT_APPLICABLE, reason=reason)
 
 

@@ -88,6 +88,9 @@ class SVBenchVerdict(BaseModel):
 class SVBenchJudge:
     """SVBench's dialogue and streaming evaluation: criteria OS, SA, CC, LC, TU and IC, 0 to 10 each."""
 
+    needs_model = True
+    name = NAME
+
     def __init__(self, *, compat: bool = False, published: bool = False, prompts: Prompts | None = None) -> None:
         """Choose the variant.
 
@@ -100,14 +103,6 @@ class SVBenchJudge:
             prompts: The judges' prompts; ours by default.
         """
         self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
-
-    @property
-    def name(self) -> str:
-        return NAME
-
-    @property
-    def needs_model(self) -> bool:
-        return True
 
     @property
     def reads(self) -> frozenset[str]:

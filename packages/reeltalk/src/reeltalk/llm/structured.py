@@ -262,19 +262,7 @@ async def ask_for_async(
     sample: int = 0,
     repair: Prompt | None = None,
 ) -> RecordResult[T]:
-    """Like `ask_for`, from an event loop.
-
-    Args:
-        messages: The conversation.
-        kind: A pydantic model, dataclass or other type whose JSON is an object. Its schema is sent too.
-        check: Returns what is wrong with a record of the right type; None if nothing is.
-        sample: Number of the sample, if the same is asked several times.
-        repair: Prompt that asks again; ours by default.
-
-    Raises:
-        ModelError: There is no reply.
-        BudgetError: A limit would be passed.
-    """
+    """Like `ask_for`, from an event loop; `sample` is the number of the sample, if the same is asked several times."""
     steps = _conversation(messages, kind, check, repair)
     conversation = next(steps)
     try:

@@ -59,6 +59,8 @@ PIECE_BYTES: Final = 64 * 1024
 QUOTED_BYTES: Final = 4096
 """Bytes of a reply of no use that are kept, so that a key in them is found before the quotation is cut."""
 QUOTED_CHARS: Final = 100
+END_BYTES: Final = 64
+"""Bytes at the end of a stream in which `[DONE]` is looked for."""
 CONNECT_S: Final = 10.0
 """Longest wait for a connection."""
 
@@ -114,7 +116,7 @@ class _Bounded(httpx2.AsyncByteStream):
         self._inner, self._most, self._most_objects, self._where = response.stream, most, most_objects, where
         self._decoder = None
         self._head = f"{response.status_code} and {response.headers.get('content-type', 'no content type')[:60]}"
-        self._began = b""
+        self._began = self._end = b""
         if coding in ("gzip", "x-gzip", "deflate"):
             self._decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)
         elif coding not in ("identity", ""):
@@ -139,6 +141,7 @@ class _Bounded(httpx2.AsyncByteStream):
                 if max(came, told) > self._most:
                     break
                 self._began += piece[: QUOTED_BYTES - len(self._began)]
+                self._end = (self._end + piece)[-END_BYTES:]
                 yield piece
             if max(came, told) > self._most:
                 raise ModelError(
@@ -160,6 +163,11 @@ class _Bounded(httpx2.AsyncByteStream):
             raw = self._decoder.unconsumed_tail
             if not raw and len(piece) < PIECE_BYTES:
                 return
+
+    @property
+    def is_done(self) -> bool:
+        """True if the server said that its stream is whole. Some of them give no other reason for its end."""
+        return b"[DONE]" in self._end
 
     def quote(self, secrets: Collection[str]) -> str:
         """Status, content type and the beginning of the body, for errors."""
@@ -318,7 +326,7 @@ class WireSender:
             ) from None
         finally:
             await stream.close()
-        if finish_reason is None:
+        if finish_reason is None and not came[0].stream.is_done:
             raise TransientError(f"{describe_endpoint(self.endpoint)} broke off its reply", kind="reply")
         choice = {"message": {"content": "".join(pieces), "refusal": refusal}, "finish_reason": finish_reason}
         body = {"model": model, "choices": [choice], "usage": usage}

@@ -51,12 +51,12 @@ STYLE: Final = "style.json"
 """File with what the style of answers costs with the judges of a run, from `judge --attack style`."""
 FRAMES: Final = "frames"
 LOCK: Final = ".lock"
-REMADE: Final = ".remade"
+REMADE_FOLDER: Final = ".remade"
 """Folder with the complete files of a repeated run, until they replace the old ones."""
 
-AGAIN: Final = ".again"
+UNFINISHED_FOLDER: Final = ".again"
 """Folder with the unfinished files of a repeated run, next to its old files."""
-HIDDEN: Final = frozenset({LOCK, REMADE, AGAIN})
+HIDDEN: Final = frozenset({LOCK, REMADE_FOLDER, UNFINISHED_FOLDER})
 """Hidden names that are ours in a run."""
 
 SETTLING_S: Final = 30.0
@@ -223,7 +223,7 @@ class Run(HasOverview):
             return open_rows(self.file(name), record)
 
     def _standing(self) -> contextlib.AbstractContextManager[None]:
-        return refuse_replaced(self.path / INFO, self.mark, begun=self.path / REMADE)
+        return refuse_replaced(self.path / INFO, self.mark, begun=self.path / REMADE_FOLDER)
 
     def _has(self, name: str) -> bool:
         return name in self.files if self.files else (self.path / name).is_file()
@@ -276,7 +276,7 @@ def read_run(path: Path) -> Run:
 
 def _read_run(path: Path) -> Run:
     check_run_folder(path)
-    if (path / REMADE).is_dir():
+    if (path / REMADE_FOLDER).is_dir():
         with lock_run(path, wait_s=SETTLING_S):
             install_remade_run(path)
     if is_unfinished(path):
@@ -291,7 +291,7 @@ def _read_run(path: Path) -> Run:
             f"{path} is not a run: it has no {INFO}; 'reeltalk evaluate' and 'reeltalk score' write runs"
         )
     mark = mark_of(path / INFO)
-    with refuse_replaced(path / INFO, mark, begun=path / REMADE):
+    with refuse_replaced(path / INFO, mark, begun=path / REMADE_FOLDER):
         info = parse(RunInfo, read_document(path, INFO), file=path / INFO)
         written = (path / FILES).is_file()
         files = parse(dict[str, str], read_document(path, FILES), file=path / FILES) if written else {}
@@ -325,7 +325,7 @@ def runs_beside(run: Run, most: int) -> list[Run]:
     for _, path in sorted(files, reverse=True):
         if len(found) == most:
             break
-        if (path / REMADE).is_dir() or is_unfinished(path):
+        if (path / REMADE_FOLDER).is_dir() or is_unfinished(path):
             continue
         with contextlib.suppress(ReeltalkError, OSError):
             other = read_run(run.path.parent / path.name)
@@ -337,7 +337,7 @@ def runs_beside(run: Run, most: int) -> list[Run]:
 
 def is_unfinished(path: Path) -> bool:
     """True if a run of turns was begun and is not complete."""
-    if not (path / REQUEST).is_file() or (path / INFO).is_file() or (path / REMADE).is_dir():
+    if not (path / REQUEST).is_file() or (path / INFO).is_file() or (path / REMADE_FOLDER).is_dir():
         return False
     return not holds_plays(path)
 
@@ -407,7 +407,7 @@ def install_remade_run(path: Path) -> None:
     Raises:
         BenchmarkError: It cannot be written.
     """
-    remade = path / REMADE
+    remade = path / REMADE_FOLDER
     if not remade.is_dir():
         return
     with storage_errors(path):

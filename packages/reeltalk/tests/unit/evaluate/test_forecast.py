@@ -263,6 +263,17 @@ def told(found: EvaluationForecast, **options: Any) -> str:
     return "\n".join(forecast_lines(found, **(given | options)))
 
 
+def test_one_request_is_shown_as_it_would_be_sent(content: Content) -> None:
+    scripts = make_scripts(content, PlaySettings(split="all"))
+    first, *_, last = [step.turn for step in scripts[0].steps]
+    shown = told(planned(content, scripts, PlaySettings(frame_times="yes"))).partition("first dialogue:\n")[2]
+    assert shown.startswith("  system: ")
+    assert "seconds> picture\n" in shown
+    # The history is golden, and nothing is sent that answers the question itself.
+    assert f"  assistant: {first.references[0]}\n" in shown
+    assert shown.rindex(last.question) > shown.rindex("  user: ")
+
+
 def test_what_is_not_known_is_said(content: Content) -> None:
     found = planned(content, make_scripts(content, PlaySettings(split="all")), PlaySettings(), ("clair", "match"))
     text = told(found)

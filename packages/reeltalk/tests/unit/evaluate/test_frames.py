@@ -42,6 +42,8 @@ FILMS = [CONSTANT, VARIABLE, TURNED, Numbered("vp9-variable.webm", codec="libvpx
 by_film = pytest.mark.parametrize("film", FILMS, ids=lambda film: film.name)
 POLICIES: list[FramePolicy] = ["uniform", "fps", "per-clip", "first-turn", "none"]
 FULL = FrameSettings(longest_side_px=None)
+MOST_CASES = min(25, settings().max_examples // 2)
+"""Ten in `make test`."""
 
 
 def script(*asked_at_s: float | None, clips: Sequence[Sequence[tuple[float, float]]] = (), video: str = "v") -> Script:
@@ -143,7 +145,7 @@ def scripts(draw: st.DrawFn) -> Script:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(told=scripts())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=MOST_CASES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_turn_sees_what_comes_after_its_question(servers: Servers, policy: FramePolicy, told: Script) -> None:
     server = servers.server(FrameSettings(policy=policy, frames=6, fps=2, longest_side_px=None))
 

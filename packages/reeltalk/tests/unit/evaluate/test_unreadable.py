@@ -8,7 +8,7 @@ import pytest
 from scripted_server import Body, Server, serve
 
 from reeltalk.errors import UnusableError
-from reeltalk.evaluation.stage import FIRST_READ
+from reeltalk.evaluation.stage import LEAST_READ
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
 from reeltalk.schema.media import Video
@@ -84,7 +84,7 @@ def test_a_run_whose_first_answers_cannot_be_read_stops(
     with pytest.raises(UnusableError) as stopped:
         played(benchmark(form), server, tmp_path / "run")
     told = str(stopped.value)
-    assert f"{FIRST_READ} of the first {FIRST_READ} answers cannot be read by '{protocol}'" in told
+    assert f"{LEAST_READ} of the first {LEAST_READ} answers cannot be read by '{protocol}'" in told
     assert RAMBLING in told
     assert "--prompt" in told
     assert "--no-preflight" in told

@@ -343,7 +343,13 @@ def contents(draw: st.DrawFn) -> Content:
     )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=25)
+MOST_CASES = min(25, settings().max_examples // 2)
+"""Ten in `make test`."""
+
+
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=MOST_CASES
+)
 @given(contents())
 def test_generated_benchmarks_come_back(tmp_path_factory: pytest.TempPathFactory, content: Content) -> None:
     """Through a repository, and through tables on disk."""

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from reeltalk.cli import run
-from reeltalk.formats import TRAINING, load_format
+from reeltalk.formats import TRAINING_LAYOUTS, load_format
 from reeltalk.formats.training import frame_folder
 from reeltalk.formats.training_samples import line_text, read_samples, to_lines
 from reeltalk.formats.training_units import Cutter, UnitKind, conversations
@@ -98,10 +98,10 @@ def test_the_three_layouts_share_their_pictures(
     bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    for layout, decoded in zip(TRAINING, (10, 0, 0), strict=True):
+    for layout, decoded in zip(TRAINING_LAYOUTS, (10, 0, 0), strict=True):
         assert run(["export", layout, str(bench), str(out), "--name", "mine", "--size", "64"]) == 0
         assert f"10 pictures ({decoded} decoded now)" in capsys.readouterr().out
-    rows = [lines(out / f"{layout}.jsonl") for layout in TRAINING]
+    rows = [lines(out / f"{layout}.jsonl") for layout in TRAINING_LAYOUTS]
     shown = [{image for row in own for image in row.get("image") or row["images"]} for own in rows]
     assert shown[0] == shown[1] == shown[2]
     meta = json.loads((out / "meta.json").read_text(encoding="utf-8"))["mine"]
@@ -119,7 +119,7 @@ def test_no_file_of_an_export_says_where_it_was_made(bench: Path, tmp_path: Path
     (tmp_path / "model").mkdir()
     Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]")).save(str(tmp_path / "model" / "tokenizer.json"))
     out = tmp_path / "out"
-    for layout in TRAINING:
+    for layout in TRAINING_LAYOUTS:
         assert (
             run(["export", layout, str(bench), str(out), "--size", "32", "--tokenizer", str(tmp_path / "model")]) == 0
         )

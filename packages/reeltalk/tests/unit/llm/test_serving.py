@@ -384,21 +384,26 @@ class TestStreaming:
         "broken",
         [
             streamed("In the", cut=True),
-            streamed("In the", finish_reason=None, usage=False),
-            streamed("In the", finish_reason=None),
             Answer(200, "data: {broken\n\n", {"Content-Type": "text/event-stream"}),
             Answer(200, "", {"Content-Type": "text/event-stream"}),
             Answer(503),
             Answer(reset=True),
             streamed(),
         ],
-        ids=["cut", "no ending", "usage but no ending", "no JSON", "nothing", "503", "reset", "empty"],
+        ids=["cut", "no JSON", "nothing", "503", "reset", "empty"],
     )
     def test_a_stream_that_breaks_off_is_no_reply_and_asked_again(self, broken: Answer, store: ReplyStore) -> None:
         with serve(in_turn(broken, streamed("In the kitchen."))) as server:
             assert ask(server.base_url, store, stream=True).text == "In the kitchen."
             assert server.count == 2
         assert len(store) == 1
+
+    @pytest.mark.parametrize("usage", [True, False])
+    def test_one_that_is_done_needs_no_reason_for_its_end(self, usage: bool, store: ReplyStore) -> None:
+        """vLLM, llama-cpp-python and gateways send none where the model stopped by itself."""
+        with serve(lambda body: streamed("In the kitchen.", finish_reason=None, usage=usage)) as server:
+            assert ask(server.base_url, store, stream=True).text == "In the kitchen."
+            assert server.count == 1
 
     def test_one_that_always_breaks_off_is_an_error(self, store: ReplyStore) -> None:
         with serve(lambda body: streamed("In the", cut=True), keep=0) as server:

@@ -360,7 +360,7 @@ def test_a_second_sheet_has_other_answers_and_says_what_they_bring(
 ) -> None:
     first = sheet_of(study, tmp_path / "first.csv", rate_by_length, items=80)
     second = tmp_path / "second.csv"
-    more = ["--human", str(first), "--items", "60", "--seed", "3", "--criteria", "c"]
+    more = ["--human", str(first), "--items", "60", "--seed", "3", "--criteria", "c", "--resamples", "100"]
     assert command(["calibrate", str(study.folder), "--sheet", str(second), *more]) == 0
     before, after = (
         list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig")))) for path in (first, second)
@@ -374,7 +374,7 @@ def test_a_second_sheet_has_other_answers_and_says_what_they_bring(
     said = capsys.readouterr().out
     assert "c, alpha: 15 more ratings would narrow the interval of the corrected mean by" in said
     few = sheet_of(study, tmp_path / "few.csv", rate_by_length)
-    more = ["--human", str(few), "--criteria", "c"]
+    more = ["--human", str(few), "--criteria", "c", "--resamples", "100"]
     assert command(["calibrate", str(study.folder), "--sheet", str(tmp_path / "third.csv"), *more]) == 0
     assert (
         "c, alpha: 10 ratings of 10 videos are too few for an interval; rate 10 more answers" in capsys.readouterr().out

@@ -73,6 +73,8 @@ MEMORY_BYTES: Final = 1 << 30
 class BaselinePlayer:
     """A player that asks an answerer. It uses nothing learned from the video in question."""
 
+    sees_frames = False
+
     def __init__(self, answerer: Answerer) -> None:
         self._answerer = answerer
 
@@ -83,10 +85,6 @@ class BaselinePlayer:
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         return (("baseline", _as_part(self._answerer.signature)),)
-
-    @property
-    def sees_frames(self) -> bool:
-        return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """The baseline's answer, empty if it has none: every model then has an answer to the same turns."""
@@ -102,23 +100,18 @@ class FramesPlayer:
     frame it is the *history* baseline.
     """
 
+    sees_frames = True
+    name = "frames"
+
     def __init__(self, looking: LookingAnswerer) -> None:
         self._looking = looking
         self._small: OrderedDict[bytes, NDArray[np.uint8]] = OrderedDict()
         self._views: OrderedDict[tuple[tuple[bytes, ...], tuple[Interval, ...]], FrameFeatures] = OrderedDict()
 
     @property
-    def name(self) -> str:
-        return "frames"
-
-    @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The features, and the turns that it learnt from."""
         return (("baseline", _as_part(self._looking.signature)),)
-
-    @property
-    def sees_frames(self) -> bool:
-        return True
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """The best answer among those of similar questions; empty if there are none."""

@@ -252,6 +252,8 @@ class SummaryPlayer:
         style: `short` asks for a word or a phrase.
     """
 
+    sees_frames = False
+
     def __init__(
         self,
         model: AsyncModel,
@@ -281,10 +283,6 @@ class SummaryPlayer:
             ("model", self._model.name),
             ("sampling", sampling),
         )
-
-    @property
-    def sees_frames(self) -> bool:
-        return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """The model's answer; none, with the reason, if the video has no summary or the model failed.

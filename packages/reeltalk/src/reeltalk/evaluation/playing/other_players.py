@@ -31,6 +31,8 @@ class AnswersPlayer:
         sha256: Hash of the source, for the signature.
     """
 
+    sees_frames = False
+
     def __init__(self, answers: Mapping[tuple[str, int], str | None], *, name: str, sha256: str = "") -> None:
         self._answers, self._name, self._sha256 = answers, name, sha256
 
@@ -55,10 +57,6 @@ class AnswersPlayer:
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The hash of the source, if it is known."""
         return (("answers", self._sha256[:8] or "given"),)
-
-    @property
-    def sees_frames(self) -> bool:
-        return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """The known answer, or the reason why there is none."""
