@@ -241,7 +241,7 @@ def _cover(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run]]
             "--protocols checklist --judge NAME.",
         ),
         parts=(
-            CoverPart("Benchmark", "benchmark/index.html", "videos, clips, questions and objects."),
+            CoverPart("Benchmark", "benchmark/index.html", "videos, clips and questions."),
             *(
                 CoverPart(f"Leaderboard in mode {mode}", f"{mode}/index.html", "ranks, comparisons and every dialogue.")
                 for mode in groups

@@ -44,8 +44,8 @@ def site(constructed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_first_page_links_to_it_and_every_link_resolves(site: Path) -> None:
-    assert 'href="construction.html"' in (site / "index.html").read_text()
+def test_it_is_the_first_page_and_every_link_resolves(site: Path) -> None:
+    assert 'href="dataset.html"' in (site / "index.html").read_text()
     for page in site.rglob("*.html"):
         for target in re.findall(r'(?:href|src)="([^"#]+)', page.read_text()):
             if not target.startswith("data:"):
@@ -69,14 +69,14 @@ def test_every_turn_draft_and_item_is_on_its_page(constructed: Path, site: Path)
 
 
 def test_raw_replies_are_shown_as_text(site: Path) -> None:
-    page = (site / "construction.html").read_text()
+    page = (site / "index.html").read_text()
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in page
     assert "<script>alert" not in page
 
 
 def test_numbers_on_the_page_are_those_that_are_printed(constructed: Path, site: Path) -> None:
     found = count_benchmark(Benchmark.open(constructed))
-    page = (site / "construction.html").read_text()
+    page = (site / "index.html").read_text()
     assert f"{found.ours.units:,} chains and dialogues" in page
     printed = "\n".join(format_counts(found))
     assert f"{found.ours.turns:,} turns" in printed
