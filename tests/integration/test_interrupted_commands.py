@@ -32,7 +32,6 @@ from scripted_server import Answer, Body, serve
 
 from reeltalk.cli import EXIT_INTERRUPTED, INTERRUPTED_TEXT, run
 from reeltalk.store.benchmark import Benchmark
-from reeltalk_household.world.house import build_house
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.importing import import_benchmark
 
@@ -101,14 +100,6 @@ def _heard(world: World, folder: Path) -> None:
     world.command("proactive", "run", folder.with_name("asked"), "--model", "always:5", "--out", folder)
 
 
-def _program(world: World, folder: Path) -> None:
-    """What somebody wrote to be filmed."""
-    folder.mkdir()
-    fridge = build_house(1).of_class("fridge")[0].name.removeprefix("fridge")
-    steps = [f"[{verb}] <fridge> ({fridge})" for verb in ("WALK", "OPEN", "CLOSE")]
-    (folder / "look.txt").write_text("\n".join(steps * 5), encoding="utf-8")
-
-
 def _gaps(world: World, folder: Path) -> None:
     """A benchmark, and a run of it in which every third request failed."""
     asked = itertools.count(1)
@@ -150,7 +141,7 @@ def _lessons(world: World, folder: Path) -> None:
 
 OWN: Final[dict[str, Callable[[World, Path], None]]] = {
     "reviewed": _reviewed, "project": _project, "table": _table, "asked": _asked, "heard": _heard,
-    "program": _program, "gaps": _gaps, "backup": _backup, "pushed": _pushed, "lessons": _lessons,
+    "gaps": _gaps, "backup": _backup, "pushed": _pushed, "lessons": _lessons,
 }  # fmt: skip
 
 CASES: Final[dict[str, Case]] = {

@@ -2,6 +2,8 @@
 
 import contextlib
 import tomllib
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -60,11 +62,16 @@ def test_what_may_be_of_one_request_never_stops_a_command_at_once(status: int, b
     assert failure_of_request(status, body) is not None or kind_of_status(status, body) == "invalid"
 
 
+def _next_answer(remaining: Iterator[str | Answer], body: Any) -> str | Answer:
+    return next(remaining)
+
+
 @pytest.mark.parametrize("good", [0, 3])
 def test_a_server_that_refuses_all_is_asked_once_or_twice(good: int, full: bool) -> None:
     for kind, status, body in LASTING if full else LASTING[::8]:
         answers: list[str | Answer] = [Answer(status, body)] * IN_A_ROW + ["hello"] * good
-        with serve(lambda _, left=answers: left.pop(), keep=0) as server:
+        remaining = iter(reversed(answers))
+        with serve(partial(_next_answer, remaining), keep=0) as server:
             asked = LanguageModel(Endpoint(model="tiny", base_url=server.base_url, backoff_s=0))
             with contextlib.closing(asked):
                 for number in range(good + bool(good)):
