@@ -141,4 +141,7 @@ def test_options_that_pages_speak_of_exist(page: str) -> None:
 
 @functools.cache
 def known_options() -> set[str]:
-    return {option for entry in commands() for term, _ in entry.rows for option in OPTION.findall(term)}
+    return {
+        "--help-all",
+        *(option for entry in commands() for term, _ in entry.rows for option in OPTION.findall(term)),
+    }

@@ -334,7 +334,9 @@ class TestRefusals:
         assert problem in refused("judge", answered, "--protocols", "clair", *judge, *for_judge, "--out", out)
         for_writer = [word.replace("--model", "--writer") for word in given]
         writer = () if "--writer" in for_writer else ("--writer", "tiny")
-        assert problem in refused("construct", bench, *writer, *for_writer)
+        # A writer may also be the graph, or a class.
+        unknown = "it is none of graph, and no address" if not given else problem
+        assert unknown in refused("construct", bench, *writer, *for_writer)
         assert not (out / "run.json").exists()
 
     def test_a_project_names_the_line(self, tmp_path: Path, refused: Refused) -> None:

@@ -442,15 +442,15 @@ def nothing(argument): return None
 @pytest.mark.parametrize(
     ("which", "function", "says"),
     [
-        ("SERVE", "crash", "killed by SIGSEGV"),
-        ("SERVE", "hang", "took longer than 1 s"),
-        ("SERVE", "future", "makes no sense"),
-        pytest.param("SERVE", "short", "makes no sense", marks=pytest.mark.slow),
-        pytest.param("SERVE", "words", "makes no sense", marks=pytest.mark.slow),
-        ("SERVE", "nothing", "makes no sense"),
-        ("LOOK", "crash", "killed by SIGSEGV"),
-        ("LOOK", "long", "makes no sense"),
-        pytest.param("LOOK", "nothing", "makes no sense", marks=pytest.mark.slow),
+        ("SERVE_FUNCTION", "crash", "killed by SIGSEGV"),
+        ("SERVE_FUNCTION", "hang", "took longer than 1 s"),
+        ("SERVE_FUNCTION", "future", "makes no sense"),
+        pytest.param("SERVE_FUNCTION", "short", "makes no sense", marks=pytest.mark.slow),
+        pytest.param("SERVE_FUNCTION", "words", "makes no sense", marks=pytest.mark.slow),
+        ("SERVE_FUNCTION", "nothing", "makes no sense"),
+        ("PROBE_FUNCTION", "crash", "killed by SIGSEGV"),
+        ("PROBE_FUNCTION", "long", "makes no sense"),
+        pytest.param("PROBE_FUNCTION", "nothing", "makes no sense", marks=pytest.mark.slow),
     ],
 )
 def test_a_video_that_breaks_its_decoder_is_named_and_breaks_nothing_else(
