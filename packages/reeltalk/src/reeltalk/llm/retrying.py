@@ -256,13 +256,15 @@ class RetryPolicy:
             error: The failure.
             times: Attempts so far.
         """
-        # Jitter, since a busy server names the same moment to all clients. No power of two beyond 2^30.
+        # No power of two beyond 2^30.
         grown_s = self._backoff_s * 2.0 ** min(times - 1, 30) if error.wait_s is None else error.wait_s
         if times > self._retries:
             grown_s = max(grown_s, LONG_WAIT_S)
+        # Requests that were refused together must not come back together. A server's own moment is never too early.
+        spread_s = random.uniform(-grown_s / 2, grown_s / 2) if error.wait_s is None else 0.0
         # Never longer than the time to give up, even if the server asks for more.
         longest_s = min(self._longest_wait_s, self._breaker.give_up_after_s or self._longest_wait_s)
-        return min(grown_s + random.uniform(0, self._backoff_s), longest_s)
+        return min(grown_s + spread_s + random.uniform(0, self._backoff_s), longest_s)
 
 
 def final_error(error: TransientError, times: int) -> ModelError:
