@@ -4,6 +4,7 @@ Logits of each answer's first word and all words of it are compared; the torch s
 """
 
 import itertools
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,9 +17,12 @@ from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk_household.mini.mini import MiniModel
 from reeltalk_household.mini.mini_input import TOKENIZER
-from reeltalk_household.training.export_onnx import compare_exported, export_mini, round_weights
+from reeltalk_household.training.export_onnx import export_mini, round_weights
 from reeltalk_household.training.household import filmed_videos
 from reeltalk_household.training.network import Mini, load_mini
+
+sys.path.insert(0, str(ROOT / "tools"))
+from compare_exported import compare_exported
 
 Video = tuple[NDArray[np.uint8], Sequence[float], list[tuple[float, str]]]
 

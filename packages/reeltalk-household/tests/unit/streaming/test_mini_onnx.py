@@ -7,6 +7,7 @@ import onnx
 import pytest
 import torch
 import write_mini_sample
+from compare_exported import compare_exported, embed, torch_answer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,11 +21,8 @@ from reeltalk_household.training.export_onnx import (
     VISION,
     DecoderGraph,
     Vision,
-    compare_exported,
-    embed,
     export_mini,
     round_weights,
-    torch_answer,
 )
 from reeltalk_household.training.network import Mini, load_mini, save_mini
 
