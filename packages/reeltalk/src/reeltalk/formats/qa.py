@@ -295,9 +295,10 @@ class _Reader:
         if missing:
             near = nearest_hint(missing[0], [name for name in header if name not in meanings])
             given = ",".join(f"{name}=NAME" for name in missing)
+            secret = "; if the answers are not public, add an empty column 'answer'" if "answer" in missing else ""
             raise InputError(
                 f"no column {' and no '.join(map(repr, missing))}", file=path, line=1,
-                hint=f"its columns: {', '.join(header)}{near}; name it with --columns {given}",
+                hint=f"its columns: {', '.join(header)}{near}; name it with --columns {given}{secret}",
             )  # fmt: skip
         free = [name for name in COLUMNS if name not in taken and name != "options"]
         for theirs in dict.fromkeys(header[:MOST_COMPARED]):

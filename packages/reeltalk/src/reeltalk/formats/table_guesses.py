@@ -272,6 +272,10 @@ def _bind(found: GuessedTable, columns: Mapping[str, str], known: _Is, is_film: 
             meanings[fitting[0]] = ours
     if "video" not in meanings.values():
         _bind_by_cells(found, meanings, "video", is_film)
+    if "video" not in meanings.values():  # a file that is called like the question about it
+        named = {theirs: ours for theirs, ours in meanings.items() if ours != "id"}
+        _bind_by_cells(found, named, "video", is_film)
+        meanings = named if "video" in named.values() else meanings
     if "question" not in meanings.values():
         _bind_by_cells(found, meanings, "question", lambda text: text.rstrip().endswith(("?", "？")))
     for ours, words in usual_names()["words"].items():
@@ -754,7 +758,10 @@ def _first_index(found: GuessedTable, theirs: Mapping[str, str]) -> int | None:
     numbers = [(one[1], len(one[2])) for row in found.rows if (one := _index(row, theirs)) is not None]
     if any(number == 0 for number, _ in numbers):
         return 0
-    return 1 if any(number == count for number, count in numbers) else None
+    if any(number == count for number, count in numbers):
+        return 1
+    named = re.search(r"[01]$", _plain(theirs.get(f"{OPTION}a", "")))  # the first of `option 0`, `option 1`, …
+    return int(named[0]) if named else None
 
 
 def _mend_index(found: GuessedTable, row: TableRow, theirs: Mapping[str, str], base: int | None) -> None:

@@ -141,6 +141,7 @@ def test_the_same_two_questions_in_many_forms(tmp_path: Path, name: str, content
     [
         ("video,question,a0,a1,a2,answer\na,Why?,red,blue,green,1\nb,Why?,x,y,z,0\n", ("red", "blue", "green"), 1),
         ("video,question,option 1,option 2,label\na,Why?,red,blue,2\nb,Why?,x,y,1\n", ("red", "blue"), 1),
+        ("video,question,a0,a1,a2,answer\na,Why?,red,blue,green,1\nb,Why?,x,y,z,2\n", ("red", "blue", "green"), 1),
         ("video,question,A,B,C,answer\na,Why?,red,blue,green,B\n", ("red", "blue", "green"), 1),
         ("video,question,choices,answer\na,Why?,\"['red', 'blue']\",blue\n", ("red", "blue"), 1),
         ("video,question,options,answer\na,Why?,A. red B. blue C. green,C\n", ("red", "blue", "green"), 2),
@@ -155,7 +156,7 @@ def test_options_wherever_people_write_them(tmp_path: Path, text: str, options: 
 
 
 def test_numbers_of_options_that_may_count_from_0_or_from_1_stay_wrong(tmp_path: Path) -> None:
-    text = "video,question,a0,a1,a2,answer\na,Why?,red,blue,green,1\nb,Why?,x,y,z,2\n"
+    text = "video,question,options,answer\na,Why?,red | blue | green,1\nb,Why?,x | y | z,2\n"
     path = as_file(tmp_path, "q.csv", text)
     with pytest.raises(InputError, match="none of the 3 options"):
         guessed(path)
@@ -357,3 +358,12 @@ def test_a_table_that_is_too_large_is_refused_and_not_cut(tmp_path: Path, monkey
     table = as_file(tmp_path, "q.csv", "video,question,answer\n" + "a.mp4,Who is there?,a man\n" * 3)
     with pytest.raises(InputError, match="over 256 MiB"):
         guessed(table)
+
+
+def test_a_file_may_be_called_like_the_question_about_it(tmp_path: Path) -> None:
+    # As EgoSchema has it.
+    row = {"q_uid": "001934bb-81bd", "option 0": "C types", "option 1": "C drinks", "question": "Why?", "truth": 1}
+    table = guessed(as_file(tmp_path, "questions.json", [row]), films=("001934bb-81bd.mp4",))
+    [turn] = turns(table)
+    assert (turn.options, turn.correct_option) == (("C types", "C drinks"), 1)
+    assert [video.id for video in table.content.videos] == ["001934bb-81bd"]
