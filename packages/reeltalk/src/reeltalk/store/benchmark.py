@@ -230,7 +230,7 @@ class Benchmark(HasOverview):
 
         Args:
             among: Do not read the parts of a large table without rows of these videos. Rows of other
-                videos in the other parts are included.
+                videos in the parts that are read are returned too.
 
         Raises:
             BenchmarkError: The table is missing or was edited by hand.
