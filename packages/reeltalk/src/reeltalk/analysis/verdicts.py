@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.judge.protocol import COMPAT, find_protocol
@@ -11,6 +11,9 @@ from reeltalk.schema.record import Record
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.rows import Rows
 from reeltalk.store.runs import Run
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NO_MODEL: Final = "none"
 """Name of the judge if no model judges."""
@@ -54,8 +57,10 @@ class ShownScore(NamedTuple):
     @property
     def failed(self) -> bool:
         """True if some judging should have a value and has none."""
-        # Pages ask this for every score, and a generator would take twice as long.
-        return ScoreState.UNSCORED in [given.state for given in self.given]
+        # Pages ask this for every score, and most have one value.
+        if len(self.given) == 1:
+            return self.given[0].state is ScoreState.UNSCORED
+        return any(given.state is ScoreState.UNSCORED for given in self.given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +122,10 @@ class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
     """
 
     def __init__(self, run: Run) -> None:
-        _ = run.scores  # checks the rows
-        self._tables = {protocol: run.judged(protocol).grouped(_unit_of) for protocol in run.protocols()}
+        self._tables = {protocol: run.judged(protocol) for protocol in run.protocols()}
+        judged = run.scores.judged  # has the rows of all tables in their order, and checks them
+        self._places = {protocol: _places(judged, protocol) for protocol in self._tables}
         self._titles: dict[tuple[str, str], str] = {}
-        for table in self._tables.values():
-            list(table.get("", ()))  # reading a row without a unit raises the error
         self._last: tuple[str, dict[Place, list[ShownVerdict]]] = ("", {})
 
     def of_unit(self, unit_id: str) -> dict[Place, list[ShownVerdict]]:
@@ -130,8 +134,8 @@ class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
             found: dict[Place, list[ShownVerdict]] = defaultdict(list)
             for protocol, table in self._tables.items():
                 rows: dict[tuple[str, int | None, str], list[dict[str, Any]]] = {}
-                own = table.get(unit_id)
-                for row in plain_rows(own, JudgedScore) if own is not None else ():
+                own = self._places[protocol].get(unit_id)
+                for row in plain_rows(table.at(own.to_list()), JudgedScore) if own is not None else ():
                     if row.get("epoch", 0):
                         continue  # the dialogue that is shown is that of the first epoch
                     rows.setdefault((row["model"], row.get("turn_index"), row["judge"]), []).append(row)
@@ -144,14 +148,14 @@ class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
         return self.of_unit(place[1])[place]
 
     def __iter__(self) -> Iterator[Place]:
-        for unit_id in dict.fromkeys(name for table in self._tables.values() for name in table):
+        for unit_id in dict.fromkeys(name for places in self._places.values() for name in places):
             yield from self.of_unit(unit_id)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        return any(self._tables.values())
+        return any(self._places.values())
 
     def _shown(self, protocol: str, rows: list[dict[str, Any]]) -> ShownVerdict:
         criteria: dict[str, tuple[list[GivenScore], list[GivenScore]]] = {}
@@ -205,9 +209,15 @@ def _is_plain(row: dict[str, Any]) -> bool:
     return str not in map(type, held)
 
 
-def _unit_of(row: dict[str, Any]) -> str:
-    found = row.get("unit_id")
-    return found if isinstance(found, str) else ""
+def _places(judged: "pl.DataFrame", protocol: str) -> dict[str, "pl.Series"]:
+    """Places of a protocol's rows in its table, by unit."""
+    import polars as pl
+
+    own = (
+        judged.filter(pl.col("protocol") == protocol).select(pl.col("unit_id").cast(pl.String)).with_row_index("place")
+    )
+    groups = own.group_by("unit_id", maintain_order=True).agg("place")
+    return dict(zip(groups["unit_id"], groups["place"], strict=True))
 
 
 def unscored_reasons(board: Leaderboard) -> list[UnscoredReason]:

@@ -22,6 +22,7 @@ from reeltalk.analysis.columns import metric_title, share_of_scale, split_model_
 from reeltalk.analysis.dialogues import (
     NEAR_ZERO_FOR_ONE_ANSWER,
     ListedDialogue,
+    ShownAnswer,
     ShownDialogue,
     ShownTurn,
     heat_borders,
@@ -39,10 +40,12 @@ from reeltalk.analysis.leaderboard import model_letter
 from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.turn_scores import RIGHT, credit_metric, title_of_vocabulary
 from reeltalk.analysis.values import format_value
+from reeltalk.analysis.verdicts import ShownScore, ShownVerdict
 from reeltalk.pages.charts import COLOURS
 from reeltalk.pages.dialogue_media import MediaWriter
 from reeltalk.pages.failures import FAILURES, FailureRow, failure_rows
-from reeltalk.pages.site import Page, Site, plain_environment, write_static, write_text
+from reeltalk.pages.site import Page, Site, plain_environment, shown_text, write_static, write_text
+from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import escape_html, printable
 from reeltalk.store.rows import SpooledRows
@@ -158,13 +161,15 @@ def write_dialogue_pages(site: Site) -> None:
     folded = len(board.models) - len(silent) > FOLDED_MODELS
     template = plain_environment(site.environment).get_template("_turns.html")
 
-    def answers_of(turn: ShownTurn) -> Iterator[tuple[object, ...]]:
+    def answers_of(turn: ShownTurn) -> str:
+        rows = []
         for index, (answer, credit) in enumerate(zip(turn.answers, credits_of(turn, metric), strict=True)):
             if index not in silent:
                 scores = answer.scores
                 values = [f"{title} {format_value(scores[name], name)}" for name, title in titles if name in scores]
-                mark = "" if credit is None else MARKS[credit > RIGHT]
-                yield keys[index], mark, answer, answer.text, answer.state.value, " · ".join(values)
+                by = f'<span class="by">{keys[index]}{"" if credit is None else MARKS[credit > RIGHT]}</span>'
+                rows.append(_answer_item(answer, by, " · ".join(values), folded=folded))
+        return "".join(rows)
 
     same = {
         "measure": metric_title(metric) if metric is not None else "",
@@ -182,12 +187,12 @@ def write_dialogue_pages(site: Site) -> None:
         stage = staging.of(dialogue)
         parts = list(_parts(dialogue))
         files = [(file, turns[0].number, turns[-1].number) for file, turns in parts]
-        wholes = [(key, verdicts) for key, verdicts in zip(keys, dialogue.verdicts, strict=True) if verdicts]
+        own = zip(keys, dialogue.verdicts, strict=True)
+        wholes = [(key, _verdict_list(verdicts)) for key, verdicts in own if verdicts]
         for place, (file, turns) in enumerate(parts):
             shown = template.render(
                 turns=[(turn, answers_of(turn), stage.turns.get(turn.anchor), _label_chips(turn)) for turn in turns],
                 wholes=wholes if place == 0 else (),
-                folded=folded,
             )
             site.render(
                 "dialogue.html",
@@ -202,6 +207,62 @@ def write_dialogue_pages(site: Site) -> None:
                 after=listed[number + 1] if number + 1 < len(listed) else None,
                 **same,
             )
+
+
+def _answer_item(answer: ShownAnswer, by: str, values: str, *, folded: bool) -> str:
+    """An answer as HTML, several times as fast as a template: a report may hold hundreds of thousands."""
+    text = answer.text
+    if text is None:
+        shown = '<span class="unscored">no answer in the run</span>'
+    else:
+        shown = f'<span class="said" dir="auto">{shown_text(text)}</span>'
+        if answer.state is not AnswerState.ANSWERED:
+            why = f': <span dir="auto">{shown_text(answer.reason)}</span>' if answer.reason else ""
+            shown = f'<span class="unscored">{answer.state.value.replace("_", " ")}{why}</span> {shown}'
+        elif not text.strip():
+            shown = f'<span class="unscored">empty answer</span>{shown}'
+    if answer.other_question is not None:
+        shown += f'\n<span class="other">asked as: <span dir="auto">{shown_text(answer.other_question)}</span></span>'
+    if answer.other_references is not None:
+        references = shown_text(" / ".join(answer.other_references))
+        shown += f'\n<span class="other">scored against: <span dir="auto">{references}</span></span>'
+    shown = f'<div class="text">{shown}</div>\n'
+    if judged := _verdict_list(answer.verdicts) + "".join(
+        f'<p class="facts">{facts}</p>\n' for facts in (values, shown_text(" · ".join(answer.facts))) if facts
+    ):
+        shown += f'<details class="judged"><summary>Judged</summary>\n{judged}</details>\n'
+    if not folded:
+        return f"<li>{by}\n{shown}</li>\n"
+    start = f' <span class="start" dir="auto">{shown_text((text or "")[:90])}</span>'
+    return f"<li><details><summary>{by}{start}</summary>\n{shown}</details></li>\n"
+
+
+def _verdict_list(verdicts: Sequence[ShownVerdict]) -> str:
+    """Verdicts as HTML; empty without one."""
+    rows = []
+    for verdict in verdicts:
+        parts = [_score(score) for score in verdict.scores]
+        if verdict.judge:
+            parts.append(f'<span class="soft">by <span dir="auto">{shown_text(verdict.judge)}</span></span>')
+        for of, text, missing in verdict.sayings:
+            about = f'<span class="soft">{shown_text(of)}:</span> ' if of else ""
+            kind = "saying unscored" if missing else "saying"
+            parts.append(f'\n<span class="{kind}">{about}<span dir="auto">{shown_text(text)}</span></span>')
+        if verdict.replies:
+            count = "1 raw reply" if len(verdict.replies) == 1 else f"{len(verdict.replies)} raw replies"
+            replies = "".join(f'<pre class="reply" dir="auto">{shown_text(reply)}</pre>' for reply in verdict.replies)
+            parts.append(f"\n<details><summary>{count}</summary>{replies}</details>")
+        rows.append(f"<li>{''.join(parts)}\n</li>\n")
+    return f'<ul class="verdicts">\n{"".join(rows)}</ul>' if rows else ""
+
+
+def _score(score: ShownScore) -> str:
+    kind = "given unscored" if score.failed else "given"
+    official = f' <span class="official">official script {score.official_values}</span>' if score.official else ""
+    return (
+        f'<span class="score"><span class="criterion">{shown_text(score.title)}</span> '
+        f'<span class="{kind}">{score.values}</span>{official}</span> '
+    )
 
 
 def _model_key(index: int, name: str) -> Markup:

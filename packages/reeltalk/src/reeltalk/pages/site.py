@@ -328,9 +328,9 @@ def make_environment(*packages: str) -> Environment:
         auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_shown_text,
+        finalize=_finalize,
     )
-    made.filters["shown"] = _shown
+    made.filters["shown"] = shown_text
     made.filters["activity_title"] = activity_title
     made.globals.update(
         version=__version__,
@@ -363,7 +363,8 @@ def plain_environment(environment: Environment) -> Environment:
     return environment.overlay(autoescape=False, finalize=None)
 
 
-def _shown(text: str) -> str:
+def shown_text(text: str) -> str:
+    """A text of strangers as HTML: escaped, cut where it is very long, with what is invisible replaced."""
     return escape_html(limit_text(text))
 
 
@@ -382,7 +383,7 @@ def label_mark(vocabulary: str, label: str) -> Markup:
     return Markup('<abbr title="{}">{}</abbr>').format(printable(label), printable(title))
 
 
-def _shown_text(value: object) -> object:
+def _finalize(value: object) -> object:
     """The value that a template prints: strings with invisible characters shown, everything else unchanged."""
     return (
         printable(value) if type(value) is str or (isinstance(value, str) and not isinstance(value, Markup)) else value
