@@ -98,7 +98,7 @@ class ProbedConversation:
     def __init__(self, probe: ModelProbe, conversation: Conversation, duration_s: float | None = None) -> None:
         self.conversation = conversation
         self._probe, self._duration_s = probe, duration_s
-        self._kept: dict[tuple[str, tuple[float, ...]], ProbedAnswer] = {}
+        self._cached: dict[tuple[str, tuple[float, ...]], ProbedAnswer] = {}
         self._compared: dict[tuple[int, str], bool | None] = {}
         self.answers: dict[tuple[int, Condition], ProbedAnswer] = {}
         """Answers by index of the turn and condition."""
@@ -130,9 +130,9 @@ class ProbedConversation:
         try:
             times = self._times(index, condition)
             text = self._prompt_of(index, condition, times)
-            if (text, times) not in self._kept:
-                self._kept[text, times] = self._sent(text, times)
-            return self._kept[text, times]
+            if (text, times) not in self._cached:
+                self._cached[text, times] = self._sent(text, times)
+            return self._cached[text, times]
         except _NothingToShowError as error:
             return ProbedAnswer(reason=str(error))
         except (BudgetError, OutageError):
