@@ -223,7 +223,7 @@ class SVBenchDocuments:
         rows = self.answers.get((file.extra["model"], unit, unit_id), [])
         if not rows:
             return {}
-        asked = [_asked(row, self._turn(unit, unit_id, row.turn_index)) for row in rows]
+        asked = [_wording(row, self._turn(unit, unit_id, row.turn_index)) for row in rows]
         questions, references = ([pair[place] for pair in asked] for place in (0, 1))
         return {"questions": questions, "gt_answers": references, "answers": [row.text for row in rows]}
 
@@ -251,7 +251,7 @@ class SVBenchDocuments:
         rows: list[Json] = []
         for index, scores in sorted(by_turn.items()):
             answer = answers.get(index)
-            question, reference = _asked(answer, self._turn("chain", chain_id, index))
+            question, reference = _wording(answer, self._turn("chain", chain_id, index))
             text = answer.text if answer else ""
             row = {"question_id": index, "question": question, "gt_answer": reference, "model_response": text}
             rows.append(row | _evaluation(scores, "question_scores"))
@@ -277,7 +277,7 @@ def _lists(turns: Iterable[Turn]) -> dict[str, Json]:
     return {"questions": [turn.question for turn in listed], "answers": answers}
 
 
-def _asked(answer: Answer | None, turn: Turn) -> tuple[str, str]:
+def _wording(answer: Answer | None, turn: Turn) -> tuple[str, str]:
     """The question and the reference in the wording that the model or its judge was given."""
     asked, referred = (answer.asked_as, answer.referred_to) if answer else (None, None)
     return turn.question if asked is None else asked, first_reference(turn.references if referred is None else referred)

@@ -347,7 +347,7 @@ def test_pictures_in_memory_are_bounded_and_the_others_are_read_again(tmp_path: 
             frames, _ = screening.at(0)
             first = [await screening.jpeg(frame.reference) for frame in frames]
             assert sum(map(len, first)) > 60_000
-            assert 0 < sum(map(len, server._kept.values())) <= 30_000
+            assert 0 < sum(map(len, server._cached.values())) <= 30_000
             assert [await screening.jpeg(frame.reference) for frame in frames] == first
             shutil.rmtree(tmp_path)
             with pytest.raises(BenchmarkError, match="was made and cannot be read"):

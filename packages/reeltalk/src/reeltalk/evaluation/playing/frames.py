@@ -445,7 +445,7 @@ class FrameServer:
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._films: dict[str, VideoFile | InputError] = {}
         self._files: dict[bytes, Path] = {}
-        self._kept: OrderedDict[bytes, bytes] = OrderedDict()
+        self._cached: OrderedDict[bytes, bytes] = OrderedDict()
         self._size_bytes = 0
 
     async def __aenter__(self) -> Self:
@@ -543,8 +543,8 @@ class FrameServer:
             ValueError: No turn was shown such a frame.
             BenchmarkError: The picture is no longer in the folder.
         """
-        if (kept := self._kept.get(reference)) is not None:
-            self._kept.move_to_end(reference)
+        if (kept := self._cached.get(reference)) is not None:
+            self._cached.move_to_end(reference)
             return kept
         path = self._files.get(reference)
         if path is None:
@@ -557,11 +557,11 @@ class FrameServer:
             ) from None
         if self._control == "black":
             content = await asyncio.to_thread(black_picture, content, quality=self.settings.quality)
-        if reference not in self._kept:
-            self._kept[reference] = content
+        if reference not in self._cached:
+            self._cached[reference] = content
             self._size_bytes += len(content)
             while self._size_bytes > self._kept_bytes:
-                self._size_bytes -= len(self._kept.popitem(last=False)[1])
+                self._size_bytes -= len(self._cached.popitem(last=False)[1])
         return content
 
     def _reference(self, film: VideoFile, pts_s: float, source: VideoFile, at_s: float) -> bytes:
