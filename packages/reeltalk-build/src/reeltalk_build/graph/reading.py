@@ -461,7 +461,7 @@ class VideoGraphs:
         return [self._read(name) for name in names if name is not None]
 
     def rest(self) -> Iterator[ActivityGraph]:
-        """The graphs that no video had that you asked for.
+        """The graphs of all videos that `of` was not called with.
 
         Raises:
             InputError: As `of`.

@@ -274,6 +274,7 @@ def _known(question: Question, story: Story, name: str = "event") -> StoryEvent:
 
 
 def _thing(question: Question) -> str:
+    """The class of the object that a question is about."""
     return class_of(str(question.params.get("object", question.focus_object)))
 
 

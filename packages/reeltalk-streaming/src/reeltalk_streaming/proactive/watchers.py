@@ -278,14 +278,14 @@ class _Knowing:
     memory_bytes: int | None = None
 
     def __init__(self, task: ProactiveTask) -> None:
-        self._due, self._asked = deque(task.moments), deque(task.immediate_questions())
+        self._due, self._immediate = deque(task.moments), deque(task.immediate_questions())
         self._until_s, self._before_s = task.until_s, 0.0
 
     async def instruct(self, instruction: str) -> None:
         """It knows already."""
 
     async def ask(self, question: str) -> Reaction:
-        return Reaction(None, self._asked.popleft().moments[0].references[0], 0.0)
+        return Reaction(None, self._immediate.popleft().moments[0].references[0], 0.0)
 
     async def see(self, glimpse: Glimpse) -> Reaction:
         step_s, self._before_s = glimpse.at_s - self._before_s, glimpse.at_s

@@ -33,8 +33,8 @@ from reeltalk.schema.scoring import JudgedScore
 ERROR: Final = "[ERROR] "
 """The official inference scripts store this and the error in place of an answer that failed."""
 
-PLACEHOLDER: Final = "No need for this ability to answer."
-"""They store this for a round that is not asked."""
+PLACEHOLDER_ANSWER: Final = "No need for this ability to answer."
+"""What MT-Video-Bench's scripts store as the answer to a round that is not asked."""
 
 _FENCE: Final = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 
@@ -435,7 +435,7 @@ def official_answer(turn: AnsweredTurn) -> str | None:
     if turn.text.strip() or turn.state is AnswerState.ANSWERED:
         return turn.text
     if turn.state is AnswerState.NOT_ASKED:
-        return PLACEHOLDER
+        return PLACEHOLDER_ANSWER
     return None if turn.reason == NOT_IN_SOURCE else f"{ERROR}{turn.reason or 'no answer'}"
 
 

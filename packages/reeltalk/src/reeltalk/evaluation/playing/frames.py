@@ -433,14 +433,14 @@ class FrameServer:
         processes: int = 2,
         *,
         limits: Limits | None = None,
-        kept_bytes: int = CACHE_BYTES,
+        cache_bytes: int = CACHE_BYTES,
         control: Control | None = None,
         seed: int = 17,
         others: Mapping[str, str] | None = None,
     ) -> None:
         self.settings: Final = settings
         self._control, self._seed, self._others = control, seed, others or {}
-        self._media, self._kept_bytes = media, kept_bytes
+        self._media, self._cache_bytes = media, cache_bytes
         self._decoder = FrameDecoder(folder, settings, processes, limits)
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._films: dict[str, VideoFile | InputError] = {}
@@ -560,7 +560,7 @@ class FrameServer:
         if reference not in self._cached:
             self._cached[reference] = content
             self._size_bytes += len(content)
-            while self._size_bytes > self._kept_bytes:
+            while self._size_bytes > self._cache_bytes:
                 self._size_bytes -= len(self._cached.popitem(last=False)[1])
         return content
 
