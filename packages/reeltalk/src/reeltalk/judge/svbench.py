@@ -345,7 +345,7 @@ def _criterion(name: str, asked: str, title: str) -> ProtocolCriterion:
         0.0,
         10.0,
         pass_mark=5.0,
-        question=asked,
+        rating_title=asked,
         levels=dict(zip(("10", "7–9", "4–6", "1–3", "0"), _LEVELS[name], strict=False)),
         lowest=1.0 if name == "OS" else None,
         may_not_apply=name == "TU",

@@ -62,7 +62,7 @@ PROTOCOL: Final = Protocol(
             1.0,
             3.0,
             pass_mark=2.5,
-            question="Correctness",
+            rating_title="Correctness",
             levels={
                 "3": "correct: it answers the question and is true",
                 "2": "ambiguous or incomplete: partly right, or it can be read in several ways",

@@ -419,7 +419,7 @@ class FrameServer:
         folder: Stores pictures and facts of each video. You may delete it while nothing runs.
         processes: Videos that are decoded at a time.
         limits: Limits of one call of a child process. By default the time grows with the number of frames.
-        kept_bytes: Maximum size of the pictures in memory.
+        cache_bytes: Maximum size of the pictures in memory.
         control: The pictures that are shown in place of the video's own. The times of frames do not change.
         seed: Seed of the control's draws.
         others: For each video, the video whose pictures the control `other-video` shows.
