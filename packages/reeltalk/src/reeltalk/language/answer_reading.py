@@ -190,7 +190,7 @@ def _at(tokens: Sequence[str], word: str) -> Mention:
 
 
 _NEVER: Final = RULE_FILE.pattern("never")
-_UNTOLD: Final = RULE_FILE.pattern("untold")
+_NOT_SHOWN: Final = RULE_FILE.pattern("not_shown")
 _CLAIMS: Final = RULE_FILE.pattern("claims")
 
 
@@ -313,7 +313,7 @@ def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues
     for part in re.split(r" ?[.,;!?:] ?|\bbut\b|\bthough\b|\bhowever\b", " ".join(tokens)):
         if not re.search(r"[a-z]", part):
             continue
-        if lexicon().refusals.search(part) or _UNTOLD.search(part):
+        if lexicon().refusals.search(part) or _NOT_SHOWN.search(part):
             refused = True
         elif _claims_to_know(part.strip()):
             return ReadValues((part.strip(" ,"),), why="it claims to know")

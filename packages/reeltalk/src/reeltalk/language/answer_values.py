@@ -231,13 +231,13 @@ def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     between = [tokens[a.end : b.start] for a, b in itertools.pairwise(standing)]
     if any("or" in words for words in between) and len({m.values for m in standing}) > 1:
         return ReadValues(tuple("/".join(sorted(m.values)) for m in standing), why="it leaves open which")
-    if any(is_unlike(tokens, m, key.looks) or _has_company(tokens, m) for m in standing):
+    if any(is_unlike(tokens, m, key.looks) or _is_listed_with_unknown(tokens, m) for m in standing):
         return ReadValues(tuple("/".join(sorted(m.values)) for m in standing), why="it says something else as well")
     return _drop_ambiguous(compare_values([m.values for m in standing], key), standing, key, tokens)
 
 
-def _has_company(tokens: Sequence[str], mention: Mention) -> bool:
-    """True for the mug in *a mug and a spoon*, though no graph holds a spoon."""
+def _is_listed_with_unknown(tokens: Sequence[str], mention: Mention) -> bool:
+    """True if another thing is named with it that no graph holds, as the mug in *a mug and a spoon*."""
     joined = tokens[mention.end : mention.end + 2] in (["and", "a"], ["and", "an"], ["and", "some"])
     following = tokens[mention.end + 2 : mention.end + 3]
     return joined and bool(following) and not names_in(tokens[mention.end + 2 : mention.end + 6], "noun", "person")
