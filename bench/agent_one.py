@@ -136,7 +136,7 @@ def answered(design: Design, agents: list[Agent], seed: int) -> TaggedTurns:
         groups={},
         credit=credit,
         tag_credit={},
-        was_asked=np.ones(credit.shape, np.bool_),
+        due=np.ones(credit.shape, np.bool_),
         measures=("accuracy",) * len(agents),
     )
 

@@ -46,7 +46,7 @@ PROTOCOL: Final = Protocol(
     title="Applause of the hall",
     help="Counts the claps for an answer.",
     create=lambda _: Applause(),
-    criteria=(ProtocolCriterion("applause", "Applause of the hall", 2.0, 6.0, pass_mark=5.0, asked="Claps",
+    criteria=(ProtocolCriterion("applause", "Applause of the hall", 2.0, 6.0, pass_mark=5.0, rating_title="Claps",
                                 levels={"6": "all clap", "2": "nobody does"}),),
     measures=(MetricInfo("applause", "Applause of the hall", 2.0, 6.0),),
     needs_model=False,

@@ -164,7 +164,7 @@ def _decide(
     for number, outcome in executor.map("reeltalk_review.video.proxy:make_playable", calls):
         sha256, partial = new[number], partials[number]
         try:
-            served = decided[sha256] = _kept(place, sha256, partial, outcome)
+            served = decided[sha256] = _store_outcome(place, sha256, partial, outcome)
         finally:
             partial.unlink(missing_ok=True)
         if served.file != ORIGINAL:
@@ -172,7 +172,7 @@ def _decide(
     return decided
 
 
-def _kept(place: PlayableFolder, sha256: str, partial: Path, outcome: Any) -> ServedVideo:
+def _store_outcome(place: PlayableFolder, sha256: str, partial: Path, outcome: Any) -> ServedVideo:
     if isinstance(outcome, Failure):
         return place.keep(sha256, _unplayable(str(outcome)))
     if UNWRITABLE in outcome:

@@ -93,7 +93,7 @@ def settle_if_complete(change: Transaction, unit: UnitRow, task: ReviewTask, *, 
         how, people = ("sole" if len(found) == 1 else "agreed"), [row.person_id for row, _ in found]
         for place in places:
             if place not in disputed_places:
-                _result(change, unit, place, values[0].get(place), how, people)
+                _store_result(change, unit, place, values[0].get(place), how, people)
     unit.state = ADJUDICATION if disputed_places else DONE
     after = {"state": unit.state, "disputed": disputed_places, "differing": unit.disputed}
     change.record("complete", unit.id, after=after)
@@ -212,9 +212,9 @@ def settle_as_decided(
         decision = decisions[place]
         if "take" in decision:
             person_id, values = found[decision["take"]]
-            _result(change, unit, place, values.get(place), "taken", [person_id, assignment.person_id])
+            _store_result(change, unit, place, values.get(place), "taken", [person_id, assignment.person_id])
         else:
-            _result(change, unit, place, decision["write"], "written", [assignment.person_id])
+            _store_result(change, unit, place, decision["write"], "written", [assignment.person_id])
     unit.state = DONE
     change.record("settle", unit.id, after={"by": assignment.id, "state": DONE})
 
@@ -243,7 +243,7 @@ def reconsider(change: Transaction, unit: UnitRow) -> None:
     unit.state, unit.set_aside = ADJUDICATION, None
 
 
-def _result(change: Transaction, unit: UnitRow, place: str, value: Json, how: str, people: Sequence[str]) -> None:
+def _store_result(change: Transaction, unit: UnitRow, place: str, value: Json, how: str, people: Sequence[str]) -> None:
     row = ResultRow(unit_id=unit.id, place=place, value=value, how=how, people=list(people), at=change.at)
     change.session.add(row)
     change.record("result", unit.id, place=place, after={"value": value, "how": how, "people": list(people)})

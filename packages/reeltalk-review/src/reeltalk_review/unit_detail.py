@@ -168,7 +168,7 @@ def _turn(part: str, index: int, turn: Mapping[str, Any], content: Mapping[str, 
     return TurnView(part=part, number=index + 1, question=turn.get("question") or "", lines=lines)
 
 
-_TOLD: Final = {
+_EVENT_WORDS: Final = {
     "take": "began",
     "submit": "submitted",
     "reopen": "took it back",
@@ -186,7 +186,7 @@ def _history(session: Session, unit_id: str) -> list[UnitEvent]:
     copies = select(AssignmentRow.id).where(AssignmentRow.unit_id == unit_id)
     events = session.execute(
         select(EventRow.at, EventRow.author, EventRow.kind, EventRow.after)
-        .where(or_(EventRow.subject == unit_id, EventRow.subject.in_(copies)), EventRow.kind.in_(_TOLD))
+        .where(or_(EventRow.subject == unit_id, EventRow.subject.in_(copies)), EventRow.kind.in_(_EVENT_WORDS))
         .order_by(EventRow.seq)
     )
     names = names_by_id(session)
@@ -194,7 +194,7 @@ def _history(session: Session, unit_id: str) -> list[UnitEvent]:
         UnitEvent(
             at=at,
             who=names.get(author, "a command"),
-            what=_TOLD[kind] if kind != "take" or after["role"] == ANNOTATOR else "began to adjudicate",
+            what=_EVENT_WORDS[kind] if kind != "take" or after["role"] == ANNOTATOR else "began to adjudicate",
             note=after["note"] if kind == "return" else "",
         )
         for at, author, kind, after in events

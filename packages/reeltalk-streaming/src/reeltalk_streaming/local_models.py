@@ -207,7 +207,7 @@ class StreamPlayer:
     ) -> None:
         self._model, self._memory, self._sees_frames = model, memory, sees_frames
         self._tells_options, self._longest = tells_options, longest
-        self._kept: list[HeldStream] = []
+        self._held: list[HeldStream] = []
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="stream")
         self.frames_encoded = 0
         """Number of frames that were read. If streams are continued, each frame is read once."""
@@ -261,11 +261,11 @@ class StreamPlayer:
 
     def _taken(self, wanted: list[Entry]) -> HeldStream:
         """The kept stream with the longest beginning of the wanted conversation and nothing else, or a new one."""
-        fitting = [held for held in self._kept if held.holds == wanted[: len(held.holds)]]
+        fitting = [held for held in self._held if held.holds == wanted[: len(held.holds)]]
         if not fitting:
             return HeldStream(self._model.stream())
         best = max(fitting, key=lambda held: len(held.holds))
-        self._kept = [held for held in self._kept if held is not best]
+        self._held = [held for held in self._held if held is not best]
         return best
 
     def _answered(
@@ -309,11 +309,11 @@ class StreamPlayer:
             self.frames_encoded += len(came)
 
     def _keep(self, held: HeldStream) -> None:
-        self._kept.append(held)
-        while len(self._kept) > 1 and (
-            len(self._kept) > CACHED_STREAMS or sum(one.stream.memory_bytes for one in self._kept) > CACHE_BYTES
+        self._held.append(held)
+        while len(self._held) > 1 and (
+            len(self._held) > CACHED_STREAMS or sum(one.stream.memory_bytes for one in self._held) > CACHE_BYTES
         ):
-            del self._kept[0]
+            del self._held[0]
 
 
 def conversation(seen: TurnInput) -> list[Entry]:

@@ -19,7 +19,7 @@ from reeltalk.cli import run
 from reeltalk.errors import OutageError
 from reeltalk.llm import Endpoint, Message
 from reeltalk.llm.preflight import preflight
-from reeltalk.llm.scrubbing import TOLD_CHARS
+from reeltalk.llm.scrubbing import MESSAGE_CHARS
 from reeltalk.llm.wire_sender import WireSender
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video
@@ -41,7 +41,7 @@ ECHOES = {
     "address": f"no route to http://{TOLD}@upstream.example/v1/chat/completions",
     "another key": f"upstream refused {OTHER_KEY}",
     "password": f"wrong password {PASSWORD} ({quote(PASSWORD, safe='')})",
-    "far behind": f"{' ' * 9000}{'x' * (TOLD_CHARS - 10)} {KEY}",
+    "far behind": f"{' ' * 9000}{'x' * (MESSAGE_CHARS - 10)} {KEY}",
     "often": f"{KEY} " * 2000,
     "long": "y" * 100_000 + KEY,
 }
@@ -118,7 +118,7 @@ def test_no_error_repeats_a_secret(signed_in: bool, reliability: Reliability, fu
             for mode in modes:
                 tally.tried += 1
                 told = str(await sender.send([Message("user", "hello")], None))
-                if found_in(told) or len(told) > TOLD_CHARS + 400:
+                if found_in(told) or len(told) > MESSAGE_CHARS + 400:
                     leaks.append((*mode, told))
             await sender.close()
 

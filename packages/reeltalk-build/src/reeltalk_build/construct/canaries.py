@@ -33,7 +33,7 @@ READ_AGAIN: Final = 6
 """Drafts that the judges read a second time, with changed turns."""
 PER_KIND: Final = 3
 """Changed turns of each kind, 18 of all six; where one fits too few turns, others stand in, twice as many at most."""
-Said = tuple[str, str]
+QAPair = tuple[str, str]
 """A question and its answer."""
 _WORDS: Final[Mapping[str, Mapping[str, Any]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 Enough = Callable[[], bool]
@@ -45,7 +45,7 @@ class _Reading:
     """A first draft, what the judges say of it, and how they are asked about a copy."""
 
     unit: QAChain | Dialogue
-    said: Sequence[TurnVerdict]
+    verdicts: Sequence[TurnVerdict]
     ask: Callable[[Any], Any]
 
 
@@ -67,13 +67,13 @@ class _Overheard:
         return self._noted(f"{scene.id} {task}", dialogue, ask)
 
     def _noted(self, part: str, unit: QAChain | Dialogue, ask: Callable[[Any], Any]) -> Any:
-        if verdicts := _verdicts(said := ask(unit)):
+        if verdicts := _verdicts(reply := ask(unit)):
             self.readings.setdefault(part, _Reading(unit, verdicts, ask))
-        return said
+        return reply
 
 
-def _verdicts(said: Any) -> Sequence[TurnVerdict]:
-    return () if said is None or isinstance(said, Unwritten) else said.turns
+def _verdicts(reply: Any) -> Sequence[TurnVerdict]:
+    return () if reply is None or isinstance(reply, Unwritten) else reply.turns
 
 
 def judge_the_judges(
@@ -97,10 +97,10 @@ def judge_the_judges(
     asked = [(one, copy) for one, (copy, _) in zip(readings, changed, strict=True)]
     answers = run.map_ordered("reading changed turns", asked, lambda pair: _verdicts(pair[0].ask(pair[1])))
     rates = {name: JudgeRate(step, name) for name in run.writer.judges}
-    for one, (_, kinds), said in zip(readings, changed, answers, strict=True):
-        for index, kind in kinds.items() if said else ():
+    for one, (_, kinds), again in zip(readings, changed, answers, strict=True):
+        for index, kind in kinds.items() if again else ():
             for name, rate in rates.items():
-                original, copy = (_refuses(verdicts[index], name) for verdicts in (one.said, said))
+                original, copy = (_refuses(verdicts[index], name) for verdicts in (one.verdicts, again))
                 if original is not None and copy is not None:
                     pair = Pairs(copy and not original, not copy and not original, copy and original,
                                  original and not copy)  # fmt: skip
@@ -169,9 +169,9 @@ def draw_canaries(
         places = [index for index, turn in enumerate(turns) if is_counted(turn)]
         for index in draw.sample(places, len(places)):
             for kind in sorted(KINDS, key=used.__getitem__) if len(kinds) < min(wanted, len(turns) - 1) else ():
-                said = turns[index].question, turns[index].references[0]
-                changed = KINDS[kind](said, others, draw, _WORDS[language]) if used[kind] < 2 * PER_KIND else None
-                if changed is not None and changed != said:
+                pair = turns[index].question, turns[index].references[0]
+                changed = KINDS[kind](pair, others, draw, _WORDS[language]) if used[kind] < 2 * PER_KIND else None
+                if changed is not None and changed != pair:
                     question, answer = changed
                     turns[index] = turns[index].model_copy(update={"question": question, "references": (answer,)})
                     kinds[index] = kind
@@ -184,7 +184,7 @@ def _part(unit: QAChain | Dialogue) -> object:
     return unit.clip_id if isinstance(unit, QAChain) else unit.clip_ids
 
 
-def _roles(said: Said, _: Sequence[Turn], __: random.Random, words: Mapping[str, Any]) -> Said | None:
+def _roles(pair: QAPair, _: Sequence[Turn], __: random.Random, words: Mapping[str, Any]) -> QAPair | None:
     """Two that take part change places, in the answer or else in the question."""
 
     def swapped(text: str) -> str:
@@ -196,48 +196,48 @@ def _roles(said: Said, _: Sequence[Turn], __: random.Random, words: Mapping[str,
                 return "".join(parts)
         return text
 
-    question, answer = said
+    question, answer = pair
     return (question, swapped(answer)) if swapped(answer) != answer else (swapped(question), answer)
 
 
-def _count(said: Said, _: Sequence[Turn], __: random.Random, words: Mapping[str, Any]) -> Said | None:
+def _count(pair: QAPair, _: Sequence[Turn], __: random.Random, words: Mapping[str, Any]) -> QAPair | None:
     """The first number of the answer is off by one."""
     numbers: list[str] = words["numbers"]
     following = dict(zip(numbers, [*numbers[1:], numbers[-2]], strict=True))
     pattern = "|".join([r"\d+", *(words["word"].format(number) for number in numbers)])
-    question, answer = said
+    question, answer = pair
     return question, re.sub(
         pattern, lambda one: following.get(one[0].lower()) or str(int(one[0]) + 1), answer, count=1, flags=re.I
     )
 
 
-def _time(said: Said, _: Sequence[Turn], __: random.Random, words: Mapping[str, Any]) -> Said | None:
+def _time(pair: QAPair, _: Sequence[Turn], __: random.Random, words: Mapping[str, Any]) -> QAPair | None:
     """The answer, or else the question, tells the opposite order."""
-    other = {word: pair[1 - place] for pair in reversed(words["times"]) for place, word in enumerate(pair)}
+    other = {word: both[1 - place] for both in reversed(words["times"]) for place, word in enumerate(both)}
     pattern = "|".join(words["word"].format(word) for word in other)
-    question, answer = (re.sub(pattern, lambda one: other[one[0].lower()], text, count=1, flags=re.I) for text in said)
-    return (said[0], answer) if answer != said[1] else (question, said[1])
+    question, answer = (re.sub(pattern, lambda one: other[one[0].lower()], text, count=1, flags=re.I) for text in pair)
+    return (pair[0], answer) if answer != pair[1] else (question, pair[1])
 
 
-def _neighbour(said: Said, others: Sequence[Turn], draw: random.Random, _: Mapping[str, Any]) -> Said | None:
+def _neighbour(pair: QAPair, others: Sequence[Turn], draw: random.Random, _: Mapping[str, Any]) -> QAPair | None:
     """A question about another part, with its answer, which has no word in common with this turn."""
-    told = topic_words(" ".join(said))
-    fit = [(turn.question, turn.references[0]) for turn in others if not told & topic_words(turn.references[0])]
+    own = topic_words(" ".join(pair))
+    fit = [(turn.question, turn.references[0]) for turn in others if not own & topic_words(turn.references[0])]
     return draw.choice(fit) if fit else None
 
 
-def _other_answer(said: Said, others: Sequence[Turn], draw: random.Random, words: Mapping[str, Any]) -> Said | None:
+def _other_answer(pair: QAPair, others: Sequence[Turn], draw: random.Random, words: Mapping[str, Any]) -> QAPair | None:
     """The answer of such a turn."""
-    found = _neighbour(said, others, draw, words)
-    return (said[0], found[1]) if found else None
+    found = _neighbour(pair, others, draw, words)
+    return (pair[0], found[1]) if found else None
 
 
-def _gibberish(said: Said, _: Sequence[Turn], draw: random.Random, __: Mapping[str, Any]) -> Said:
+def _gibberish(pair: QAPair, _: Sequence[Turn], draw: random.Random, __: Mapping[str, Any]) -> QAPair:
     """The letters of each word of the answer in another order."""
-    return said[0], re.sub(r"\w{2,}", lambda word: "".join(draw.sample(word[0], len(word[0]))), said[1])
+    return pair[0], re.sub(r"\w{2,}", lambda word: "".join(draw.sample(word[0], len(word[0]))), pair[1])
 
 
-KINDS: Final[Mapping[str, Callable[[Said, Sequence[Turn], random.Random, Mapping[str, Any]], Said | None]]] = {
+KINDS: Final[Mapping[str, Callable[[QAPair, Sequence[Turn], random.Random, Mapping[str, Any]], QAPair | None]]] = {
     "count_off_by_one": _count,
     "wrong_time": _time,
     "swapped_roles": _roles,

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import chain, pairwise
 
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
-from reeltalk.schema.entrances import TOLD, Entrance, EntranceVerdict, is_graph_written
+from reeltalk.schema.entrances import ANSWERED_BEFORE, Entrance, EntranceVerdict, is_graph_written
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.paths import PathStatistics, draw_paths
@@ -242,7 +242,7 @@ def _stand(
     run: ConstructRun, video: Video, entered: Sequence[Entrance], before: QAChain, after: QAChain
 ) -> list[EntranceVerdict]:
     """Whether paths may land here. The writer decides; a draft must reveal no answer."""
-    found = [EntranceVerdict(False, TOLD) if one.reworded and _gives_away(one) else None for one in entered]
+    found = [EntranceVerdict(False, ANSWERED_BEFORE) if one.reworded and _gives_away(one) else None for one in entered]
     left = [one for one, verdict in zip(entered, found, strict=True) if verdict is None]
     decided = iter(run.writer.stand(video, left, before, after) if left else ())
     return [next(decided) if verdict is None else verdict for verdict in found]

@@ -67,7 +67,7 @@ class VideoContext:
         self._lock = Lock()
         self._sightings: dict[str, list[Sighting]] | None = None
         self._speech: Speech | None = None
-        self._kept: OrderedDict[tuple[str, tuple[Interval, ...]], VisualContext] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, tuple[Interval, ...]], VisualContext] = OrderedDict()
 
     def __call__(
         self, video: Video, intervals: Sequence[Interval], stretches: Sequence[Interval] = ()
@@ -96,15 +96,15 @@ class VideoContext:
     def _whole(self, video: Video, intervals: Sequence[Interval]) -> VisualContext:
         if not self._sees:
             return VisualContext(
-                objects_text=self._told(video, intervals),
+                objects_text=self._describe_objects(video, intervals),
                 title=title_of(video),
-                speech=self._said(video, intervals),
+                speech=self._read_speech(video, intervals),
             )
         key = (video.id, tuple(intervals))
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+            if key in self._cached:
+                self._cached.move_to_end(key)
+                return self._cached[key]
         flows = [self._flow(video, interval) for interval in intervals]
         times = frame_times(intervals, self._frames, flows_px=flows, denser=self._denser)
         found, unseen = self._read(video, times)
@@ -112,13 +112,13 @@ class VideoContext:
             images=tuple(frame.jpeg for frame in found),
             times_s=tuple(frame.pts_s for frame in found),
             title=title_of(video),
-            speech=self._said(video, intervals),
+            speech=self._read_speech(video, intervals),
             unseen=unseen,
         )
         with self._lock:
-            self._kept[key] = seen
-            if len(self._kept) > CACHED_PARTS:
-                self._kept.popitem(last=False)
+            self._cached[key] = seen
+            if len(self._cached) > CACHED_PARTS:
+                self._cached.popitem(last=False)
         return seen
 
     def _read(self, video: Video, times_s: Sequence[float]) -> tuple[list[FrameJpeg], str]:
@@ -131,7 +131,7 @@ class VideoContext:
                 raise
             return [], f"{UNSEEN}{error}"
 
-    def _said(self, video: Video, intervals: Sequence[Interval]) -> str:
+    def _read_speech(self, video: Video, intervals: Sequence[Interval]) -> str:
         with self._lock:
             if self._speech is None:
                 self._speech = Speech(self._benchmark.read(SPEECH))
@@ -149,7 +149,7 @@ class VideoContext:
         inside = [px for pts_s, px in self._flows.get(video.id, ()) if interval.start_s <= pts_s < interval.end_s]
         return fmean(inside) if inside else None
 
-    def _told(self, video: Video, intervals: Sequence[Interval]) -> str:
+    def _describe_objects(self, video: Video, intervals: Sequence[Interval]) -> str:
         with self._lock:
             if self._sightings is None:
                 self._sightings = defaultdict(list)

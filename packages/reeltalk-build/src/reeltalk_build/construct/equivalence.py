@@ -83,13 +83,13 @@ class Equivalence:
         if self._judge is None:
             return verdicts
         open_ = [index for index, verdict in enumerate(verdicts) if verdict is None]
-        asked = list(dict.fromkeys(_told(pairs[index]) for index in open_))
-        told: dict[str, bool | None] = {}
+        asked = list(dict.fromkeys(_format_pair(pairs[index]) for index in open_))
+        decided: dict[str, bool | None] = {}
         for start in range(0, len(asked), PAIRS_A_REQUEST):
             batch = asked[start : start + PAIRS_A_REQUEST]
-            told.update(zip(batch, _judged(self._judge, batch), strict=True))
+            decided.update(zip(batch, _judged(self._judge, batch), strict=True))
         for index in open_:
-            verdicts[index] = told[_told(pairs[index])]
+            verdicts[index] = decided[_format_pair(pairs[index])]
         return verdicts
 
 
@@ -143,10 +143,10 @@ def typed_by(turn: Turn) -> TypedBy | None:
     return "count" if any(exact_number(turn.question, reference) for reference in turn.references[:1]) else None
 
 
-def _told(pair: AnswerPair) -> str:
+def _format_pair(pair: AnswerPair) -> str:
     """A pair for the judge. On one line of JSON no answer can pretend to be another pair."""
-    told = {"question": pair.question, "references": pair.references, "answer": pair.answer}
-    return json.dumps(told | ({"options": pair.options} if pair.options else {}), ensure_ascii=False)
+    shown = {"question": pair.question, "references": pair.references, "answer": pair.answer}
+    return json.dumps(shown | ({"options": pair.options} if pair.options else {}), ensure_ascii=False)
 
 
 def _judged(judge: PromptedModel, pairs: Sequence[str]) -> list[bool | None]:

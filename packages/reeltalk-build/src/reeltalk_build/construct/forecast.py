@@ -42,7 +42,7 @@ class UsualRequests:
 
     step: Step
     prompt: str
-    asked_of: Literal["writer", "judge", "judges", "compares", "probe", "attackers"]
+    role: Literal["writer", "judge", "judges", "compares", "probe", "attackers"]
     """The model that is asked: `judge` is the first one, which `compares` what a probe or an attacker answers, and each
     of `judges` gives all its verdicts."""
     unit: Unit
@@ -63,7 +63,7 @@ class RequestEstimate:
 
     step: Step
     what: str
-    asks: str = "writer"
+    role: str = "writer"
     """Whose prompt it is, as in `UsualRequests`."""
     calls: int = 0
     images: int = 0
@@ -128,15 +128,15 @@ def forecast_construction(
         if step == "chains" and usual.prompt.startswith("caption") and step not in steps:
             # The first of both steps to run asks.
             step = "scenes"
-        if step not in steps or not models[usual.asked_of]:
+        if step not in steps or not models[usual.role]:
             continue
         # A judge is shown two fifths more frames than `--frames`, and as many as these again of the evidence.
-        most = math.ceil(settings.frames * (2.4 if usual.asked_of == "judges" else 1.0))
+        most = math.ceil(settings.frames * (2.4 if usual.role == "judges" else 1.0))
         images = min(usual.images, most) if asking.sees == "images" else 0
         listed = LISTED_TOKENS if usual.images and not images and step != "gates" else 0
-        tokens_in = usual.tokens_in + listed + images * tokens_of_image[usual.asked_of]
-        requests = usual.requests * models[usual.asked_of] * units[usual.unit]
-        line = found.setdefault((step, usual.prompt), RequestEstimate(step, usual.prompt, usual.asked_of))
+        tokens_in = usual.tokens_in + listed + images * tokens_of_image[usual.role]
+        requests = usual.requests * models[usual.role] * units[usual.unit]
+        line = found.setdefault((step, usual.prompt), RequestEstimate(step, usual.prompt, usual.role))
         line.calls += round(requests)
         line.images += round(requests * images)
         line.tokens_in += round(requests * tokens_in)
@@ -242,7 +242,7 @@ class RunningForecast:
         looks = line.images > 0
         for alike in (
             [pair for pair in seen if pair[0] is line],
-            [pair for pair in seen if (pair[0].asks, pair[0].images > 0) == (line.asks, looks)],
+            [pair for pair in seen if (pair[0].role, pair[0].images > 0) == (line.role, looks)],
             [pair for pair in seen if (pair[0].images > 0) == looks],
             seen,
         ):

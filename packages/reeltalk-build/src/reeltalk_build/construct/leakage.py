@@ -194,7 +194,7 @@ def _found(
             if "blind" in probes:
                 checks.append((index, BLIND, [_own(turn), _blind(known, turn, conversation.video_id)]))
             if "history" in probes:
-                found = _asked_before(turn, conversation.turns[:index])
+                found = _find_repetition(turn, conversation.turns[:index])
                 checks.append((index, HISTORY, [found or _history(history, turn, history_before(conversation, index))]))
             if "habit" in probes:
                 checks.append((index, HABIT, [habits.found(turn, conversation.video_id)]))
@@ -237,7 +237,7 @@ def _strict() -> HistoryAnswerer:
 
 def _own(turn: Turn) -> _Found:
     named = _named_answer(turn)
-    if named is not None or not _all_said(turn):
+    if named is not None or not _contains_answer(turn):
         return named
     return ANSWER_IN_QUESTION if typed_by(turn) else _doubt(turn.question, ANSWER_IN_QUESTION)
 
@@ -270,7 +270,7 @@ def _agrees(text: str, turn: Turn) -> bool:
     return agrees(text, turn.references, turn.question) if same is None else same
 
 
-def _asked_before(turn: Turn, earlier: Sequence[Turn]) -> str | None:
+def _find_repetition(turn: Turn, earlier: Sequence[Turn]) -> str | None:
     """The reason if an earlier turn asks for the same fact in other words; only turns whose writer names it."""
     fact = _fact_of(turn)
     same = next((one for one in earlier if fact is not None and _fact_of(one) == fact), None)
@@ -444,7 +444,7 @@ def own_answer(turn: Turn) -> str | None:
     Args:
         turn: A turn with a reference or a key.
     """
-    return _named_answer(turn) or (ANSWER_IN_QUESTION if _all_said(turn) else None)
+    return _named_answer(turn) or (ANSWER_IN_QUESTION if _contains_answer(turn) else None)
 
 
 def _named_answer(turn: Turn) -> str | None:
@@ -467,7 +467,7 @@ def _is_closed(turn: Turn) -> bool:
     return bool(turn.options) or is_yes_no(turn.question) or any(polarity(text) for text in turn.references[:1])
 
 
-def _all_said(turn: Turn) -> bool:
+def _contains_answer(turn: Turn) -> bool:
     """True if a question has the words of its answer."""
     text = normalise_answer(turn.question)
     if (_is_closed(turn) if turn.key is None else turn.key.type in _CLOSED) or _CHOICES.search(text):

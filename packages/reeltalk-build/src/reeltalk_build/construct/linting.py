@@ -371,11 +371,11 @@ def repeated(units: Sequence[QAChain | Dialogue]) -> Iterator[GateResult]:
         A flag of the gate `lint.repeated` for each turn that recurs, and for each generic unit, with the place of the
         earlier one.
     """
-    told = _Told()
+    earlier = _EarlierTurns()
     for unit in units:
-        for index, reason in told.recurring(unit, lambda seen: f"{seen.unit_id}, question {seen.number}"):
+        for index, reason in earlier.recurring(unit, lambda seen: f"{seen.unit_id}, question {seen.number}"):
             yield Subject.of(unit).gate(f"{GATE}.repeated", GateOutcome.FLAGGED, reason, turn=index)
-        told.add(unit)
+        earlier.add(unit)
 
 
 def repeats_of(unit: QAChain | Dialogue, earlier: Sequence[QAChain | Dialogue]) -> list[tuple[int, str]]:
@@ -389,16 +389,16 @@ def repeats_of(unit: QAChain | Dialogue, earlier: Sequence[QAChain | Dialogue]) 
         The index of each turn that repeats one, and a reason. If the draft as a whole is generic, these are all of its
         questions that were asked before.
     """
-    told = _Told()
+    past = _EarlierTurns()
     for one in earlier:
-        told.add(one)
-    found = list(told.recurring(unit, lambda seen: shorten(seen.question)))
-    kept = [(index, reason) for index, reason in found if index is not None]
-    if len(kept) == len(found):
-        return kept
-    asked = {index: seen[0] for index, turn in enumerate(unit.turns) if (seen := told.asked(turn))}
+        past.add(one)
+    found = list(past.recurring(unit, lambda seen: shorten(seen.question)))
+    of_turns = [(index, reason) for index, reason in found if index is not None]
+    if len(of_turns) == len(found):
+        return of_turns
+    asked = {index: seen[0] for index, turn in enumerate(unit.turns) if (seen := past.with_question(turn))}
     return [
-        (index, dict(kept).get(index, f"an earlier part of the video was asked the same: {shorten(seen.question)}"))
+        (index, dict(of_turns).get(index, f"an earlier part of the video was asked the same: {shorten(seen.question)}"))
         for index, seen in asked.items()
     ]
 
@@ -412,7 +412,7 @@ class _Seen:
     question: str
 
 
-class _Told:
+class _EarlierTurns:
     """Turns of earlier units, found again by what they speak of and how they ask."""
 
     def __init__(self) -> None:
@@ -428,7 +428,7 @@ class _Told:
                 if len(places := self._questions[hash(_asks(turn))]) < _MOST_PLACES:
                     places.append(seen)
 
-    def asked(self, turn: Turn) -> list[_Seen]:
+    def with_question(self, turn: Turn) -> list[_Seen]:
         """The earlier turns with the question of a turn, in order."""
         return self._questions.get(hash(_asks(turn)), []) if _is_compared(turn) else []
 
@@ -437,14 +437,14 @@ class _Told:
         asked: list[_Seen] = []
         elsewhere: Counter[str] = Counter()
         for index, turn in enumerate(unit.turns):
-            again = self.asked(turn)
+            again = self.with_question(turn)
             asked += [seen for seen in again if seen.video_id == unit.video_id][:1]
             elsewhere.update({seen.unit_id for seen in again if seen.video_id != unit.video_id})
             # "Yes." to "Did he sit?" says too little to be a repetition.
             if not _is_compared(turn) or len(topic_words(" ".join((turn.question, *turn.references[:1])))) < 3:
                 continue
-            if told := self._turns.get(hash((unit.video_id, _asks(turn), _says(turn)))):
-                yield index, f"it asks and answers the same as {place(told)}"
+            if same := self._turns.get(hash((unit.video_id, _asks(turn), _says(turn)))):
+                yield index, f"it asks and answers the same as {place(same)}"
         of = len(unit.turns)
         if isinstance(unit, QAChain) and len(asked) > MOST_RECURRING * of:
             yield None, f"{len(asked)} of its {of} questions are asked in earlier chains, first: {place(asked[0])}"
@@ -505,11 +505,11 @@ def check_structure(dialogue: Dialogue, task: Task) -> list[str]:
     if not ROUNDS[0] <= rounds <= ROUNDS[1]:
         problems.append(f"it has {rounds} rounds, not {ROUNDS[0]} to {ROUNDS[1]}")
     problems += [f"round {number} has no answer" for number, turn in _numbered(dialogue) if not turn.references]
-    problems += _never_said(dialogue.turns)
+    problems += _find_missing_rounds(dialogue.turns)
     return problems + _RULES[task](dialogue.turns, task)
 
 
-def _never_said(turns: Sequence[Turn]) -> list[str]:
+def _find_missing_rounds(turns: Sequence[Turn]) -> list[str]:
     # A boxer has rounds, too; so only rounds that recall or sum up the conversation are read.
     recalling = (Task.MEMORY_RECALL, Task.CONTENT_SUMMARY)
     return [

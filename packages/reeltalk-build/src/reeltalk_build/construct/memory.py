@@ -194,7 +194,7 @@ class BankChange(NamedTuple):
 
     pts_s: float
     kind: Literal["merge", "split"]
-    kept: int
+    remaining: int
     other: int
     similarity: float
 

@@ -306,8 +306,8 @@ class PairDrafting:
 
     def _methods(self) -> _Methods:
         found: dict[str, dict[str, str]] = {}
-        for name, told in _told(self.writer).items():
-            found.setdefault(catalogue()[name].relation, {})[name] = told
+        for name, text in _describe_methods(self.writer).items():
+            found.setdefault(catalogue()[name].relation, {})[name] = text
         return found
 
     def _line(self, number: int) -> str:
@@ -359,7 +359,7 @@ _CASES: Final = {
 _DEEPER: Final = {"en": "; going deeper, ", "zh": "；更深一步，"}
 
 
-def _told(writer: PromptedModel) -> Mapping[str, str]:
+def _describe_methods(writer: PromptedModel) -> Mapping[str, str]:
     """The catalogue's methods as text for the prompt, by name."""
     language = writer.language
     asks = {name: (method.ask, method.deeper) for name, method in catalogue().items()}

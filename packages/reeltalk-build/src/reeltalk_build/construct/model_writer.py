@@ -72,7 +72,7 @@ from reeltalk_build.construct.writers import (
     Writer,
 )
 
-MOST_ASKED: Final = 60
+MOST_EARLIER_QUESTIONS: Final = 60
 """Most earlier questions that a writer is shown, the latest ones."""
 T = TypeVar("T")
 EVERY_OTHER: Final = 0.5
@@ -434,7 +434,7 @@ class ModelWriter(Writer):
         captions = {"around_before": around.before, "around_after": around.after}
         known = [self._writer.part(name, {"caption": text}) for name, text in captions.items() if text]
         if around.questions:
-            questions = "\n".join(f"- {question}" for question in around.questions[-MOST_ASKED:])
+            questions = "\n".join(f"- {question}" for question in around.questions[-MOST_EARLIER_QUESTIONS:])
             known.append(self._writer.part("around_asked", {"questions": questions}))
         return self._writer.part("around", {"known": "\n".join(known)}) if known else ""
 

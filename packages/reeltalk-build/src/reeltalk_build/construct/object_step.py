@@ -255,7 +255,7 @@ def update_bank(w: VideoWork, looks: Sequence[DescribedFrame], settings: ObjectS
             video_id=VideoId(w.video.id),
             pts_s=change.pts_s,
             kind=change.kind,
-            kept=_entity_id(w.video.id, change.kept),
+            kept=_entity_id(w.video.id, change.remaining),
             other=_entity_id(w.video.id, change.other),
             similarity=round(change.similarity, 4),
         )

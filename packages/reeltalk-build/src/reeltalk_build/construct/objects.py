@@ -238,7 +238,7 @@ class ObjectCalls:
         finish: Callable[[Call, Any], Json],
         read: Callable[[Call, Any], object],
     ) -> None:
-        waiting = [(w, call) for w, call in calls if self._kept(key, call, read) is None]
+        waiting = [(w, call) for w, call in calls if self._read_cached(key, call, read) is None]
         done = len(calls) - len(waiting)
         self.progress(what, done, len(calls), done / max(1, len(calls)))
         for index, outcome in self.executor.map(function, (call for _, call in waiting)):
@@ -260,7 +260,7 @@ class ObjectCalls:
         canonical = json.dumps([*key, __version__, call.argument], sort_keys=True)
         return self.folder / f"{key[0]}-{hashlib.sha256(canonical.encode()).hexdigest()[:32]}.json"
 
-    def _kept(self, key: list[str], call: Call, read: Callable[[Call, Any], object]) -> Any | None:
+    def _read_cached(self, key: list[str], call: Call, read: Callable[[Call, Any], object]) -> Any | None:
         """The cached result of a call; None if there is none or it is damaged."""
         try:
             found = json.loads(self._path(key, call).read_bytes())
@@ -270,7 +270,7 @@ class ObjectCalls:
         return found
 
     def _made(self, key: list[str], call: Call, read: Callable[[Call, Any], object]) -> Any:
-        found = self._kept(key, call, read)
+        found = self._read_cached(key, call, read)
         if found is None:
             raise BenchmarkError(f"{self.folder} was changed while it was read; run the command again")
         return found

@@ -98,7 +98,7 @@ class ProbedConversation:
     def __init__(self, probe: ModelProbe, conversation: Conversation, duration_s: float | None = None) -> None:
         self.conversation = conversation
         self._probe, self._duration_s = probe, duration_s
-        self._kept: dict[tuple[str, tuple[float, ...]], ProbedAnswer] = {}
+        self._cached: dict[tuple[str, tuple[float, ...]], ProbedAnswer] = {}
         self._compared: dict[tuple[int, str], bool | None] = {}
         self.answers: dict[tuple[int, Condition], ProbedAnswer] = {}
         """Answers by index of the turn and condition."""
@@ -130,9 +130,9 @@ class ProbedConversation:
         try:
             times = self._times(index, condition)
             text = self._prompt_of(index, condition, times)
-            if (text, times) not in self._kept:
-                self._kept[text, times] = self._sent(text, times)
-            return self._kept[text, times]
+            if (text, times) not in self._cached:
+                self._cached[text, times] = self._sent(text, times)
+            return self._cached[text, times]
         except _NothingToShowError as error:
             return ProbedAnswer(reason=str(error))
         except (BudgetError, OutageError):
@@ -334,37 +334,37 @@ _HAS: Final[dict[Condition, str]] = {
 class _Results:
     """Gate results from the answers of a model."""
 
-    def __init__(self, asked: ProbedConversation) -> None:
-        self._asked, self._subject = asked, Subject.of(asked.conversation)
+    def __init__(self, probed: ProbedConversation) -> None:
+        self._probed, self._subject = probed, Subject.of(probed.conversation)
         self._depths: dict[int, int] = {}
 
     def of(self, index: int) -> list[GateResult]:
         found = []
         for condition in PROBE_CONDITIONS:
-            if answer := self._asked.answers.get((index, condition)):
+            if answer := self._probed.answers.get((index, condition)):
                 told = f"a model that has {_HAS[condition]} answers {answer.reply!r}"
                 found.append(self._result(f"{LEAK}model.{condition}", index, answer, passes=False, told=told))
-        if answer := self._asked.answers.get((index, "evidence")):
+        if answer := self._probed.answers.get((index, "evidence")):
             told = f"with the evidence before it the model answers {answer.reply!r}"
             found.append(self._result(ANSWERABLE, index, answer, passes=True, told=told))
             found += self._cut(index, answer)
         return [*found, *self._depends(index)]
 
     def _cut(self, index: int, evidence: ProbedAnswer) -> list[GateResult]:
-        if answer := self._asked.answers.get((index, "evidence_cut")):
+        if answer := self._probed.answers.get((index, "evidence_cut")):
             told = f"without the frames of its evidence the model answers {answer.reply!r}"
             return [self._result(EVIDENCE_CUT, index, answer, passes=False, told=told)]
-        if not is_counted(self._asked.conversation.turns[index]):
+        if not is_counted(self._probed.conversation.turns[index]):
             return []
         why = evidence.reason or "the model does not answer it with the evidence either"
         return [self._subject.gate(EVIDENCE_CUT, GateOutcome.UNCHECKED, why, turn=index)]
 
     def _depends(self, index: int) -> Iterator[GateResult]:
-        if not claims_dialogue(self._asked.conversation, index):
+        if not claims_dialogue(self._probed.conversation, index):
             return
-        answers, gate = self._asked.answers, partial(self._subject.gate, DEPENDS, turn=index)
+        answers, gate = self._probed.answers, partial(self._subject.gate, DEPENDS, turn=index)
         whole, alone = answers.get((index, "whole")), answers.get((index, "no_history"))
-        if self._asked.right(index, "blind"):
+        if self._probed.right(index, "blind"):
             yield gate(GateOutcome.FLAGGED, "a model that has only the question answers it", value=0)
         elif whole is not None and (alone is None or alone.right is None):
             doubt = whole if alone is None else alone
@@ -374,8 +374,8 @@ class _Results:
             told = f"without the dialogue the model answers {alone.reply!r}"
             yield gate(GateOutcome.FLAGGED, told, value=0, raw=(alone.reply,))
         elif whole is not None:
-            parent = parent_of(self._asked.conversation, index)
-            rests = self._asked.right(index, "no_parent") is False
+            parent = parent_of(self._probed.conversation, index)
+            rests = self._probed.right(index, "no_parent") is False
             self._depths[index] = 1 + (self._depths.get(parent, 0) if rests else 0)
             yield gate(GateOutcome.PASSED, value=self._depths[index], extra={"rests_on": parent} if rests else {})
 

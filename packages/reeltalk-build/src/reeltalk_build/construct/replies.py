@@ -23,7 +23,7 @@ def _readable(text: str) -> str:
     return text
 
 
-Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_readable)]
+ReadableText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_readable)]
 """Text that is not empty, has no control characters and nowhere reverses the direction of writing."""
 Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 YesNo = Literal["Yes", "No"]
@@ -69,11 +69,11 @@ class TurnCheck(ReplyType):
     """What a judge finds about one turn, draft or caption. The verdict comes last."""
 
     number: Annotated[int, Field(ge=1)]
-    seen: Said
+    seen: ReadableText
     """What the video shows about it."""
     at_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
     """The moment that shows it, in seconds of the video; null if no moment does."""
-    faults: tuple[Said, ...]
+    faults: tuple[ReadableText, ...]
     """Everything else that is wrong with it."""
     verdict: Verdict
 
@@ -81,8 +81,8 @@ class TurnCheck(ReplyType):
 class ChainTurnReply(ReplyType):
     """One question of a chain with its answer, and the seconds of the video that show the answer."""
 
-    question: Said
-    answer: Said
+    question: ReadableText
+    answer: ReadableText
     start_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     end_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -97,7 +97,7 @@ class QualityReply(ReplyType):
     """A check of every turn of a chain; then how good the chain is, by SVBench's seven dimensions and as a whole."""
 
     turns: tuple[TurnCheck, ...]
-    reasons: tuple[Said, ...]
+    reasons: tuple[ReadableText, ...]
     accuracy: Percent
     completeness: Percent
     relevance: Percent
@@ -119,10 +119,10 @@ class PairReply(ReplyType):
 
     before: int
     after: int
-    shared: Said
+    shared: ReadableText
     """What both are about, in the words of the turns; SVBench's own prompt does not ask for it."""
-    reason: Said
-    relation: Said
+    reason: ReadableText
+    relation: ReadableText
 
 
 class LinkageReply(ReplyType):
@@ -136,9 +136,9 @@ class DraftReply(ReplyType):
 
     linkage: int
     """Number of the linkage in the prompt."""
-    method: Said
-    question: Said
-    answer: Said
+    method: ReadableText
+    question: ReadableText
+    answer: ReadableText
 
 
 class RewriteReply(ReplyType):
@@ -157,7 +157,7 @@ class LandingReply(ReplyType):
     """Whether questions stand where a path skips the turns before them."""
 
     number: Annotated[int, Field(ge=1)]
-    reason: Said
+    reason: ReadableText
     stands: YesNo
 
 
@@ -170,7 +170,7 @@ class StandingReply(ReplyType):
 class CaptionReply(ReplyType):
     """A description of a clip or an object."""
 
-    caption: Said
+    caption: ReadableText
 
 
 class MergeReply(ReplyType):
@@ -203,8 +203,8 @@ class SuitabilityReply(ReplyType):
 class RoundReply(ReplyType):
     """One round of a dialogue."""
 
-    user: Said
-    assistant: Said
+    user: ReadableText
+    assistant: ReadableText
     start_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """Where the part of the video begins that shows the answer, in seconds; null if no part does."""
     end_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -232,7 +232,7 @@ class DialogueCheckReply(ReplyType):
     """What a judge finds about a dialogue, round by round and as a whole."""
 
     checks: tuple[TurnCheck, ...]
-    task_reasons: tuple[Said, ...]
+    task_reasons: tuple[ReadableText, ...]
     """What the dialogue does for its task, and what it lacks."""
     does_task: YesNo
 
@@ -240,7 +240,7 @@ class DialogueCheckReply(ReplyType):
 class ItemReply(ReplyType):
     """One item of a checklist."""
 
-    question: Said
+    question: ReadableText
     expected: YesNo
 
 
@@ -265,7 +265,7 @@ class WrongForRound(ReplyType):
     """Wrong answers to the question of one round, each of another kind."""
 
     number: Annotated[int, Field(ge=1)]
-    answers: Annotated[tuple[Said, ...], Field(min_length=WRONG_ANSWERS, max_length=WRONG_ANSWERS)]
+    answers: Annotated[tuple[ReadableText, ...], Field(min_length=WRONG_ANSWERS, max_length=WRONG_ANSWERS)]
 
 
 class WrongAnswersReply(ReplyType):
@@ -278,7 +278,7 @@ class TriedAnswer(ReplyType):
     """The items of a checklist, applied to one answer."""
 
     letter: Literal["A", "B", "C", "D"]
-    says: Said
+    says: ReadableText
     """What the answer says."""
     items: Annotated[tuple[YesNo, ...], Field(min_length=CHECKLIST_ITEMS, max_length=CHECKLIST_ITEMS)]
 
@@ -313,7 +313,7 @@ class TagsReply(ReplyType):
 class RubricPart(ReplyType):
     """One thing that an answer says."""
 
-    says: Said
+    says: ReadableText
     tags: tuple[str, ...] = ()
     points: Annotated[int, Field(ge=1, le=3)] = 1
 
@@ -328,7 +328,7 @@ class PairVerdict(ReplyType):
     """Whether the answer of one pair says the same as its reference."""
 
     number: Annotated[int, Field(ge=1)]
-    reason: Said
+    reason: ReadableText
     same: bool
 
 

@@ -86,7 +86,7 @@ def find_draft_faults(
         faults.append(rule_fault("pronoun", "it names nothing, so its pronouns mean nothing"))
     faults += (
         rule_fault("tells_later", f"it tells the answer to question {number} of the later chain, which follows it")
-        for number in _told_later(draft, said, after.turns, target)
+        for number in _find_given_away(draft, said, after.turns, target)
     )
     return list({fault.gate: fault for fault in faults}.values())
 
@@ -100,7 +100,7 @@ def asks_again(question: str, others: Sequence[str]) -> int | None:
     return None
 
 
-def _told_later(draft: Turn, said: Sequence[Turn], turns: Sequence[Turn], target: int) -> Iterator[int]:
+def _find_given_away(draft: Turn, said: Sequence[Turn], turns: Sequence[Turn], target: int) -> Iterator[int]:
     """Numbers of the following turns whose answers add to their questions only words that the draft says."""
     asks, answers = topic_words(draft.question), topic_words(" ".join(draft.references[:1]))
     known = topic_words(_text([*said, *turns[: target + 1]])) | _number_words()

@@ -196,19 +196,21 @@ def _write(
         names = [table.file_name for table in made.rows]
         # Later steps are skipped if these rows come out unchanged, so their gate results stay.
         same = all(name in before and before[name].sha256 == writer.entries[name].sha256 for name in names)
-        earlier, later = _kept(gates, spec, same=same)
+        earlier, later = _select_remaining(gates, spec, same=same)
         own = (gate.model_copy(update={"gate": f"{spec.name}:{gate.gate}"}) for gate in made.gates)
         found = chain(earlier, own, later)
         writer.add(GATES, (gate for gate in found if gate.unit_id not in gone or gate.outcome is GateOutcome.DROPPED))
     return counts
 
 
-def _kept(gates: Rows[GateResult], spec: StepSpec, *, same: bool) -> tuple[Sequence[GateResult], Sequence[GateResult]]:
+def _select_remaining(
+    gates: Rows[GateResult], spec: StepSpec, *, same: bool
+) -> tuple[Sequence[GateResult], Sequence[GateResult]]:
     """The gate results that stay: those of steps before one, and those of steps after it, in the order of the steps."""
     by_step = KeyIndex(
         (step, place)
         for place, gate in enumerate(gates.raw())
-        if (step := gate["gate"].split(":")[0]) != spec.name and (same or step == SHEET_STEP or _is_kept(gate, spec))
+        if (step := gate["gate"].split(":")[0]) != spec.name and (same or step == SHEET_STEP or _remains(gate, spec))
     )
     at = STEPS.index(spec.name)
     # What people said about turns stays; it is dropped where it is read, if the turns have other words by then.
@@ -236,7 +238,7 @@ def _refuse_identifiers_of_others(
             )
 
 
-def _is_kept(gate: Mapping[str, Any], spec: StepSpec) -> bool:
+def _remains(gate: Mapping[str, Any], spec: StepSpec) -> bool:
     """False for results of later steps about rows that are now rewritten."""
     found_by = gate["gate"].split(":")[0]
     return gate["unit"] != UNITS.get(spec.name) or STEPS.index(found_by) < STEPS.index(spec.name)

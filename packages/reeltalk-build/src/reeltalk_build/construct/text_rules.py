@@ -29,7 +29,7 @@ Part = Literal[
 ]  # fmt: skip
 """What a text is. `remark`: what a user says without asking. `refusal`: an answer that must decline. `summary`: an
 answer that sums up a conversation."""
-_SAID_BY_USER: Final = ("question", "remark")
+_USER_PARTS: Final = ("question", "remark")
 TEXT_RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
 
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
@@ -66,11 +66,11 @@ LENGTHS: Final[Mapping[Part, Mapping[Language, tuple[int, int]]]] = {
 """Least and largest length in English words, and in Chinese characters."""
 
 
-Said = Iterator[str]
+Problems = Iterator[str]
 """What is wrong with a text, to be read after the words *the question* or *the caption*."""
 
 
-def _characters(text: str, _: Part, __: Language) -> Said:
+def _characters(text: str, _: Part, __: Language) -> Problems:
     for at, character in enumerate(text):
         if character.isascii():
             if (character < " " and character not in "\t\n\r") or character == "\x7f":
@@ -95,7 +95,7 @@ _BLANK: Final = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc\ufffd"
 """Characters without ink that are no white space, and the marks of a character or an object that was lost."""
 
 
-def _found(rule: str, text: str, part: Part, _: Language) -> Said:
+def _found(rule: str, text: str, part: Part, _: Language) -> Problems:
     # What somebody says and what a sign reads may be anything.
     plain = text if rule in TEXT_RULE_FILE.raw["quotes_too"] else _QUOTED.sub("“”", text)
     return TEXT_RULE_FILE.faults(rule, plain, part)
@@ -106,7 +106,7 @@ def declines(text: str) -> bool:
     return any(TEXT_RULE_FILE.pattern(name).search(text) for name in ("declines", "excuse"))
 
 
-def _foreign(text: str, _: Part, language: Language) -> Said:
+def _foreign(text: str, _: Part, language: Language) -> Problems:
     # A sign is read out in its own language, and a name may be in any.
     plain = _QUOTED.sub(" ", text)
     letters = [character for character in plain if character.isalpha()]
@@ -180,10 +180,10 @@ _LONG, _LONG_END = 12, 6
 _PAIRS: Final = (("(", ")"), ("（", "）"), ("“", "”"), ("「", "」"), ("《", "》"), ("[", "]"))
 
 
-def _cut_off(text: str, part: Part, _: Language) -> Said:
+def _cut_off(text: str, part: Part, _: Language) -> Problems:
     told, find = text.strip(), TEXT_RULE_FILE.find
     ends = find("hangs", told) or find("must_follow", told)
-    if ends is None and part not in _SAID_BY_USER and _is_long(told, _LONG_END):
+    if ends is None and part not in _USER_PARTS and _is_long(told, _LONG_END):
         ends = find("would_follow", told)
     if ends is not None:
         yield f"breaks off: it ends with {shorten(ends[0].strip())}"
@@ -192,7 +192,7 @@ def _cut_off(text: str, part: Part, _: Language) -> Said:
         if told.count(opens) > told.count(closes):
             yield f"breaks off: a {opens} is not closed"
             return
-    if not find("sentence_end", told) and find("inner_end", told) and part not in _SAID_BY_USER:
+    if not find("sentence_end", told) and find("inner_end", told) and part not in _USER_PARTS:
         last = TEXT_RULE_FILE.pattern("inner_end").split(told)[-1]
         if _is_long(told, _LONG):
             yield f"breaks off in its last sentence: {shorten(last)}"
@@ -202,7 +202,7 @@ def _is_long(text: str, least: int) -> bool:
     return len(_LATIN_WORD.findall(text)) >= least or len(_HAN.findall(text)) >= least
 
 
-def _looping(text: str, _: Part, __: Language) -> Said:
+def _looping(text: str, _: Part, __: Language) -> Problems:
     if (short := shortened(text)) != text:
         yield f"says the same over and over: {shorten(short)}"
         return
@@ -239,7 +239,7 @@ _LONG_SENTENCE: Final = 4
 """Words of a sentence that does not stand twice in a row by chance."""
 
 
-def _echoes(text: str, part: Part, _: Language) -> Said:
+def _echoes(text: str, part: Part, _: Language) -> Problems:
     if said := list(TEXT_RULE_FILE.faults("prompt", text, part)):
         yield from said
         return
@@ -277,7 +277,7 @@ def _instructions() -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
     return frozenset(english), frozenset(chinese)
 
 
-def _length(text: str, part: Part, language: Language) -> Said:
+def _length(text: str, part: Part, language: Language) -> Problems:
     name = "characters" if language == "zh" else "words"
     size = sum(map(str.isalnum, text)) if language == "zh" else len(_WORD.findall(text))
     low, high = LENGTHS[part][language]
@@ -287,7 +287,7 @@ def _length(text: str, part: Part, language: Language) -> Said:
         yield f"has {size} {name}, more than {high}"
 
 
-_CODED: Final[Mapping[str, Callable[[str, Part, Language], Said]]] = {
+_CODED: Final[Mapping[str, Callable[[str, Part, Language], Problems]]] = {
     "characters": _characters,
     "prompt": _echoes,
     "language": _foreign,
@@ -296,7 +296,7 @@ _CODED: Final[Mapping[str, Callable[[str, Part, Language], Said]]] = {
     "length": _length,
 }
 GRAVE_TEXT_RULES: Final = tuple(TEXT_RULE_FILE.raw["grave"])
-TEXT_RULES: Final[dict[str, Callable[[str, Part, Language], Said]]] = {
+TEXT_RULES: Final[dict[str, Callable[[str, Part, Language], Problems]]] = {
     name: _CODED.get(name, partial(_found, name)) for name in (*GRAVE_TEXT_RULES, *TEXT_RULE_FILE.raw["others"])
 }
 """Rules for single texts by name, grave ones first. Each gives what is wrong with a text."""

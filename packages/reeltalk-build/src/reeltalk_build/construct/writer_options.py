@@ -22,7 +22,7 @@ WRITERS: Final[Mapping[WriterKind, str]] = {
     "graph": "`graph`",
 }
 """Names of the kinds of writers."""
-_ASKED: Final[frozenset[WriterKind]] = frozenset({"server", "provider"})
+_REMOTE: Final[frozenset[WriterKind]] = frozenset({"server", "provider"})
 _OWN: Final[frozenset[WriterKind]] = frozenset({"python"})
 _GRAPH: Final[frozenset[WriterKind]] = frozenset({"graph"})
 CHECKING_OPTIONS: Final = frozenset(
@@ -30,8 +30,8 @@ CHECKING_OPTIONS: Final = frozenset(
 )
 """Options that also have an effect where a model of `--judge`, `--attacker` or `--probe` is asked."""
 WRITER_OPTIONS: Final[Mapping[str, frozenset[WriterKind]]] = {
-    **dict.fromkeys((*RequestSettings.model_fields, "sees", "samples", "canaries", "image_tokens"), _ASKED),
-    **dict.fromkeys(("language", "quality", "retry_unwritten", "frames", "frame_width_px"), _ASKED | _OWN),
+    **dict.fromkeys((*RequestSettings.model_fields, "sees", "samples", "canaries", "image_tokens"), _REMOTE),
+    **dict.fromkeys(("language", "quality", "retry_unwritten", "frames", "frame_width_px"), _REMOTE | _OWN),
     **dict.fromkeys(("max_turns", "pairs", "merge_similarity"), _OWN | _GRAPH),
     "api_key_env": frozenset({"server"}),
     "block": _GRAPH,
@@ -73,18 +73,18 @@ def idle_options(
     kind = kind_of_writer(writer)
     has_checkers = bool(asking.attacker or asking.judge) or asking.probe is not None
     lacks = {
-        "quality": kind in _ASKED and not asking.judge,
+        "quality": kind in _REMOTE and not asking.judge,
         "samples": not asking.judge,
         "canaries": not asking.judge,
-        "frames": kind in _ASKED and asking.sees == "text",
-        "frame_width_px": kind in _ASKED and asking.sees == "text",
+        "frames": kind in _REMOTE and asking.sees == "text",
+        "frame_width_px": kind in _REMOTE and asking.sees == "text",
     }
     for name in given_options(settings, asking):
         kinds = WRITER_OPTIONS.get(name, frozenset(WRITERS))
         if rubrics:
             if name not in {*RequestSettings.model_fields, "retry_unwritten", "language"} - {"connections"}:
                 yield name, "--rubrics neither reads nor asks for what it is about"
-            elif name != "language" and kind not in _ASKED:
+            elif name != "language" and kind not in _REMOTE:
                 yield name, "no model is asked; name one as --writer"
         elif kind not in kinds:
             # The graph's language has an error of its own; most turns cannot be fewer than the fewest.

@@ -148,7 +148,7 @@ def failed_filters(settings: CurateSettings, screening: Screening) -> list[Filte
     return [result for result in found if result.outcome == "rejected"]
 
 
-def none_accepted(screenings: Iterable[Screening], rejected: Iterable[Rejected]) -> str:
+def describe_rejected(screenings: Iterable[Screening], rejected: Iterable[Rejected]) -> str:
     """A sentence about videos of which none was accepted: the most frequent reason, and what to do.
 
     Args:

@@ -93,7 +93,7 @@ def curate(
     if _is_up_to_date(benchmark, stored, parents):
         warnings = ["nothing changed since the last run"]
         if not benchmark.rows(VIDEOS):
-            warnings.append(_none_accepted(benchmark.read(SCREENINGS), list(benchmark.read(REJECTED))))
+            warnings.append(_describe_rejected(benchmark.read(SCREENINGS), list(benchmark.read(REJECTED))))
         return told.model_copy(update={"warnings": tuple(warnings)})
     _refuse_foreign(benchmark)
     _reject_copies(candidates)
@@ -146,7 +146,7 @@ def curate(
     odd = unusual(_video(candidate, groups, splits) for candidate in kept)
     warnings = [*_warnings(candidates, groups, settings), *odd, *_speech_warnings(kept, late)]
     if not kept:
-        warnings.insert(0, _none_accepted(map(_screening, candidates), rejected))
+        warnings.insert(0, _describe_rejected(map(_screening, candidates), rejected))
     return told.model_copy(
         update={
             "counts": counts,
@@ -317,9 +317,9 @@ def _refuse_foreign(benchmark: Benchmark) -> None:
         )
 
 
-def _none_accepted(screenings: Iterable[Screening], rejected: Sequence[Rejected]) -> str:
+def _describe_rejected(screenings: Iterable[Screening], rejected: Sequence[Rejected]) -> str:
     if rejected:
-        return filters.none_accepted(screenings, rejected)
+        return filters.describe_rejected(screenings, rejected)
     return f"no video was found; a video's name ends in {', '.join(sorted(VIDEO_SUFFIXES))}"
 
 

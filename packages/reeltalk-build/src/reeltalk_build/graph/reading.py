@@ -444,7 +444,7 @@ class VideoGraphs:
         found = (graph_of_clip(clip, self._names) for clip in clips)
         self._uses = Counter(name for name in found if name is not None)
         self._clips = clips.grouped()
-        self._kept: dict[str, ActivityGraph] = {}
+        self._cached: dict[str, ActivityGraph] = {}
         self._unread = set(self._names)
 
     def of(self, video_id: str) -> list[ActivityGraph]:
@@ -461,7 +461,7 @@ class VideoGraphs:
         return [self._read(name) for name in names if name is not None]
 
     def rest(self) -> Iterator[ActivityGraph]:
-        """The graphs that no video had that you asked for.
+        """The graphs of all videos that `of` was not called with.
 
         Raises:
             InputError: As `of`.
@@ -470,14 +470,14 @@ class VideoGraphs:
             yield self._read(name)
 
     def _read(self, name: str) -> ActivityGraph:
-        graph = self._kept.pop(name, None)
+        graph = self._cached.pop(name, None)
         if graph is None:
             self._unread.discard(name)
             file = self._benchmark.path / GRAPHS / f"{name}.nq"
             graph = read_activity(self._benchmark.graph(name), file=file, name=name)
         self._uses[name] -= 1
         if self._uses[name] > 0:
-            self._kept[name] = graph
+            self._cached[name] = graph
         return graph
 
 

@@ -132,8 +132,8 @@ class _Teller:
         self.graph = graph
         self.lines: list[str] = []
         self.agent = agent_of(graph)
-        self._said: dict[tuple[str, str], str] = {}
-        self._said_state: dict[str, str] = {}
+        self._last_relation: dict[tuple[str, str], str] = {}
+        self._last_state: dict[str, str] = {}
         self._switched = {
             (event.main, value) for event in graph.events if event.main for value in _SWITCHED_BY.get(event.action, ())
         }
@@ -182,14 +182,14 @@ class _Teller:
         subject = summary_name(name)
         ever = {value for values in self.graph.values.get(name, {}).values() for value in values}
         for value in self.graph.values_at(name, situation):
-            if (name, value) in self._switched and OPPOSITES[value] in ever and self._said_state.get(subject) != value:
-                self._said_state[subject] = value
+            if (name, value) in self._switched and OPPOSITES[value] in ever and self._last_state.get(subject) != value:
+                self._last_state[subject] = value
                 self.lines.append(f"{_is(subject)} {value}.")
 
     def _say(self, subject: str, other: str, relation: str, sentence: str) -> bool:
-        if self._said.get((subject, other)) == relation:
+        if self._last_relation.get((subject, other)) == relation:
             return False
-        self._said[subject, other] = relation
+        self._last_relation[subject, other] = relation
         self.lines.append(sentence)
         return True
 

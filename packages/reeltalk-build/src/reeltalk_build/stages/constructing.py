@@ -85,7 +85,7 @@ class WritingModels:
         if breaker is None and asking.preflight:
             breaker = breaker_with_preflight(
                 endpoint,
-                kept=self._store,
+                store=self._store,
                 tell=self._tell,
                 api_key=key,
                 key_variable=asking.api_key_env,
@@ -95,7 +95,7 @@ class WritingModels:
             )
         self._breakers[name] = breaker = breaker or create_breaker(endpoint)
         model = LanguageModel(
-            endpoint, api_key=key, budget=self._budget, sees_images=sees_images, kept=self._store, breaker=breaker
+            endpoint, api_key=key, budget=self._budget, sees_images=sees_images, store=self._store, breaker=breaker
         )
         self._opened.append(model)
         return CachedModel(model, self._store, sample=sample)

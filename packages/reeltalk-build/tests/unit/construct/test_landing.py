@@ -23,7 +23,7 @@ from reeltalk.llm import Message, Reply
 from reeltalk.metrics.counting import count_benchmark, format_counts
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
-from reeltalk.schema.entrances import NO_DRAFT, TOLD
+from reeltalk.schema.entrances import ANSWERED_BEFORE, NO_DRAFT
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
@@ -140,7 +140,7 @@ class TestOfAGraph:
         assert found.jumps.links == len(ends) == found.jumps.landed + found.refused.total()
         assert found.jumps.landed > 0
         # What a path asks before may answer a draft, or leave its *he* to several people.
-        assert set(found.refused) <= {TOLD, NO_DRAFT}
+        assert set(found.refused) <= {ANSWERED_BEFORE, NO_DRAFT}
         assert found.refused.total() <= 0.1 * found.jumps.links
         walks = [path.extra[WALK] for path in benchmark.read(PATHS)]
         assert found.jumps.taken.trials == sum(walk["chances"] for walk in walks)

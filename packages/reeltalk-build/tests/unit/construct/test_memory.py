@@ -129,7 +129,7 @@ def test_an_identity_splits_when_it_is_where_it_was_and_elsewhere_too() -> None:
     assert watcher.identities(back) == watcher.identities(there[:1])
     assert watcher.identities(taken[:1]) != watcher.identities(there[:1])
     (change,) = watcher.bank.changes
-    assert (change.kind, change.kept, change.other) == ("split", *watcher.identities([there[0], taken[0]]))
+    assert (change.kind, change.remaining, change.other) == ("split", *watcher.identities([there[0], taken[0]]))
     assert change.similarity == pytest.approx(1.0)
 
 
@@ -143,7 +143,7 @@ def test_identities_merge_when_a_poor_first_view_is_followed_by_better_ones() ->
     assert watcher.identities(found) == watcher.identities(there)
     (change,) = watcher.bank.changes
     assert (change.kind, change.pts_s) == ("merge", watcher.time_s)
-    assert change.kept == watcher.identities(there)[0]
+    assert change.remaining == watcher.identities(there)[0]
 
 
 def test_identities_that_were_seen_together_never_merge() -> None:

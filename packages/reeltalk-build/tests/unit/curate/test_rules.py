@@ -238,15 +238,15 @@ def test_where_no_video_is_accepted_one_sentence_says_the_most_frequent_reason_a
     settings = CurateSettings()
     rows = [screened(f"clip{n}", filters.duration(settings, n)) for n in (3.0, 4.0, 5.0)]
     rows.append(screened("long", filters.duration(settings, 451)))
-    sentence = filters.none_accepted([row for row, _ in rows], [rejected for _, rejected in rows])
+    sentence = filters.describe_rejected([row for row, _ in rows], [rejected for _, rejected in rows])
     assert sentence.startswith(
         "no video was accepted; of 4, 3 for this reason (clip3.0): it lasts 3.0 s, shorter than 60 s"
     )
     assert sentence.endswith("or use --preset short-clips")
     still = screened("still", filters.duration(settings, 300), filters.shots(settings, 1, stopped_at_s=None))
-    assert filters.none_accepted([still[0]], [still[1]]).endswith("or use --preset static-camera")
+    assert filters.describe_rejected([still[0]], [still[1]]).endswith("or use --preset static-camera")
     torn = Rejected(table="videos", record_id="torn", reason="it is empty")
-    assert filters.none_accepted([], [torn]) == "no video was accepted; of 1, 1 for this reason (torn): it is empty"
+    assert filters.describe_rejected([], [torn]) == "no video was accepted; of 1, 1 for this reason (torn): it is empty"
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import TESTS
 
-from reeltalk.video.encode import MOST_KEPT, MOST_THUMBS, USUAL_THUMBS, Thumbnails, centre_square, contact_sheet
+from reeltalk.video.encode import MOST_PICTURES, MOST_THUMBS, USUAL_THUMBS, Thumbnails, centre_square, contact_sheet
 from reeltalk_build.video import measure
 from reeltalk_build.video.measure import brisque
 
@@ -88,10 +88,10 @@ def thumbs_at(times: Iterable[float]) -> Thumbnails:
     return thumbs
 
 
-@given(st.integers(1, 3 * MOST_KEPT))
+@given(st.integers(1, 3 * MOST_PICTURES))
 def test_kept_thumbs_are_few_and_spread_evenly(count: int) -> None:
-    times = [thumb.pts_s for thumb in thumbs_at(map(float, range(count))).kept]
-    assert min(count, MOST_KEPT // 2) <= len(times) <= MOST_KEPT
+    times = [thumb.pts_s for thumb in thumbs_at(map(float, range(count))).pictures]
+    assert min(count, MOST_PICTURES // 2) <= len(times) <= MOST_PICTURES
     assert times[0] == 0
     assert len(set(np.diff(times))) <= 1
 
@@ -121,7 +121,7 @@ def test_a_contact_sheet_is_a_png_of_the_thumbs() -> None:
     thumbs = Thumbnails()
     for number in range(11):
         thumbs.add(number * 7.5, np.full((256, 144, 3), 10 * number, np.uint8))
-    sheet: Any = cv2.imdecode(np.frombuffer(contact_sheet(thumbs.kept), np.uint8), 1)
+    sheet: Any = cv2.imdecode(np.frombuffer(contact_sheet(thumbs.pictures), np.uint8), 1)
     assert sheet.shape[1] > sheet.shape[0] > 2 * 160
     assert {0, 50, 100} <= set(np.unique(sheet).tolist())
 

@@ -120,7 +120,7 @@ class MiniModel:
         # Graphs of networks that do not know who is who take no marks.
         self._marked = any(node.name == "marks" for node in self._decoder.get_inputs())
         self._looked: OrderedDict[bytes, FrameContents] = OrderedDict()
-        self._kept = 0
+        self._cached_frames = 0
         self._lock = threading.Lock()
         self._check()
 
@@ -157,10 +157,10 @@ class MiniModel:
             found = self._look(given)
             with self._lock:
                 # Another thread may have looked at the same frames meanwhile.
-                self._kept += len(pairs) if key not in self._looked else 0
+                self._cached_frames += len(pairs) if key not in self._looked else 0
                 self._looked[key] = found
-                while self._kept > CACHED_FRAMES:
-                    self._kept -= len(self._looked.popitem(last=False)[1].tokens)
+                while self._cached_frames > CACHED_FRAMES:
+                    self._cached_frames -= len(self._looked.popitem(last=False)[1].tokens)
         return found
 
     def _look(self, given: dict[str, NDArray[Any]]) -> FrameContents:

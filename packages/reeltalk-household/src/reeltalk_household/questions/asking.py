@@ -26,7 +26,7 @@ from reeltalk_household.questions.checking import Checker
 from reeltalk_household.questions.proactive import KINDS, tasks_of
 from reeltalk_household.questions.proactive_checks import StreamChecker
 from reeltalk_household.questions.questions import questions
-from reeltalk_household.questions.wording import IsTold, write_dialogue
+from reeltalk_household.questions.wording import IsAnswered, write_dialogue
 
 STAGE: Final = "graph questions"
 WRITTEN_HERE: Final = "asked"
@@ -115,7 +115,7 @@ def write_question_dialogues(
     turns: int = 10,
     seed: int = 17,
     overwrite: bool = False,
-    is_answered: IsTold | None = None,
+    is_answered: IsAnswered | None = None,
     progress: CountProgress | None = None,
 ) -> WrittenDialogues:
     """Write dialogues about every video that has graphs.

@@ -35,7 +35,7 @@ def _clauses(story: Story, *without: str, draw: random.Random) -> tuple[str, ...
     return tuple(draw.sample(wrong, DISTRACTORS)) if len(wrong) >= DISTRACTORS else ()
 
 
-def _told_once(story: Story) -> frozenset[int]:
+def _unique_events(story: Story) -> frozenset[int]:
     """The events whose words mean no other event of the film."""
     texts = [present_clause(event, story) for event in story.events]
     counts = Counter(texts)
@@ -45,9 +45,9 @@ def _told_once(story: Story) -> frozenset[int]:
 def causes(story: Story, draw: random.Random) -> Iterator[Question]:
     """What makes something happen, what follows from an act, and why somebody acts."""
     effects = Counter(event.cause for event in story.events if event.cause is not None)
-    once = _told_once(story)
+    unique = _unique_events(story)
     for event in story.events:
-        if event.order not in once:
+        if event.order not in unique:
             continue
         if event.cause is None:
             yield from _purpose(event, story)
@@ -77,7 +77,7 @@ def causes(story: Story, draw: random.Random) -> Iterator[Question]:
             effects[event.cause] == 1
             and event.action in _MECHANICAL
             and cause.agent is not None
-            and cause.order in once
+            and cause.order in unique
         ):
             made = replace(
                 base,
@@ -114,8 +114,8 @@ def _purpose(event: StoryEvent, story: Story) -> Iterator[Question]:
 
 def otherwise(story: Story, draw: random.Random) -> Iterator[Question]:
     """What would have been if an act had not happened, where the graphs know it and the words mean one act alone."""
-    once = _told_once(story)
-    by_index = {(event.part, event.index): event for event in story.events if event.order in once}
+    unique = _unique_events(story)
+    by_index = {(event.part, event.index): event for event in story.events if event.order in unique}
     for part, graph in enumerate(story.graphs):
         for told in graph.counterfactuals:
             left_out = by_index.get((part, told.event))

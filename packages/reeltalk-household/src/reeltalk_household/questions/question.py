@@ -199,7 +199,7 @@ def answer_key(question: Question, story: Story) -> AnswerKey:
     """
     own = story_of(question, story)
     key = _KEYS[question.kind](question, own)
-    event = _told_event(question, own, key)
+    event = _answer_event(question, own, key)
     agent = event.agent if event is not None else question.person or question.subject
     slots = people_slots(agent, people_of_act(event) if event is not None else (), own) if agent is not None else {}
     if event is not None and event.main is not None and (key.type == "action" or (class_of(event.main),) == key.values):
@@ -207,7 +207,7 @@ def answer_key(question: Question, story: Story) -> AnswerKey:
     return key.model_copy(update=slots)
 
 
-def _told_event(question: Question, story: Story, key: AnswerKey) -> StoryEvent | None:
+def _answer_event(question: Question, story: Story, key: AnswerKey) -> StoryEvent | None:
     """The event that the answer tells, or that the question is about; None if no one person does it."""
     if question.kind == "would_happen":
         return _known(question, story, "other")
@@ -274,6 +274,7 @@ def _known(question: Question, story: Story, name: str = "event") -> StoryEvent:
 
 
 def _thing(question: Question) -> str:
+    """The class of the object that a question is about."""
     return class_of(str(question.params.get("object", question.focus_object)))
 
 
@@ -367,7 +368,7 @@ def act_value(event: StoryEvent) -> str:
     return act if event.speech_act is None else "|".join([event.speech_act, *act.split("|")[1:]])
 
 
-def _told(question: Question, story: Story, event: StoryEvent) -> AnswerKey:
+def _event(question: Question, story: Story, event: StoryEvent) -> AnswerKey:
     """The key of an event that an answer tells; no event with the same act is among the wrong ones."""
     right, asked = act_value(event), act_value(_known(question, story))
     others = {act_value(other) for other in story.events if other.action not in ("walk", "stand", "turnTo")}
@@ -507,11 +508,11 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
             "who_says says_to whom linked_who",
             _person,
         ),
-        ("meanwhile effect_of", lambda q, s: _told(q, s, q.evidence[1])),
+        ("meanwhile effect_of", lambda q, s: _event(q, s, q.evidence[1])),
         ("feels_after feels_end", lambda q, s: _word("feeling", q, FEELING_WORDS.values(), FEELING_WORDS[q.key])),
         ("common_sense", lambda q, s: _of("yes_no", q)),
         ("would_happen", lambda q, s: _of("yes_no", q, act_value(_known(q, s, "other")))),
-        ("why_feels why_says towards cause_of why_act", lambda q, s: _told(q, s, _answering(q))),
+        ("why_feels why_says towards cause_of why_act", lambda q, s: _event(q, s, _answering(q))),
         ("says_what says_here says_back", _spoken),
         ("reply", lambda q, s: _word("reply", q, ("accept", "refuse"), q.key)),
         ("daytime", _light),

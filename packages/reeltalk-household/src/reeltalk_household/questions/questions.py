@@ -447,7 +447,7 @@ def rooms_known(story: Story) -> bool:
     return all(event.from_room is not None and event.to_room is not None for event in story.events)
 
 
-def rooms_asked(story: Story, draw: random.Random) -> Iterator[Question]:
+def rooms_of_acts(story: Story, draw: random.Random) -> Iterator[Question]:
     """Rooms at the start and the end of the video, and rooms of acts."""
     events = story.events
     if not rooms_known(story):
@@ -533,7 +533,7 @@ def length_of_the_video(story: Story, draw: random.Random) -> Iterator[Question]
     lengths = [graph.duration_s for graph in story.graphs]
     known = [length for length in lengths if length is not None]
     # What is filmed between two activities is in no graph.
-    if story.duration_s is None or len(known) < len(lengths) or sum(known) < LEAST_TOLD * story.duration_s:
+    if story.duration_s is None or len(known) < len(lengths) or sum(known) < LEAST_ACTIVE_SHARE * story.duration_s:
         return
     whole = _rounded(sum(known))
     yield Question(
@@ -569,7 +569,7 @@ def lengths_of_acts(story: Story, draw: random.Random) -> Iterator[Question]:
         )
 
 
-LEAST_TOLD: Final = 0.93
+LEAST_ACTIVE_SHARE: Final = 0.93
 """Share of a video that its activities take, so that they tell about how long it is."""
 
 
@@ -621,7 +621,7 @@ def questions(story: Story, *, seed: int = 0, draw: random.Random | None = None)
         if own.events:
             slots = person_slots(person, story)
             made = (question for maker in _OF_A_PERSON for question in maker(own, draw))
-            found += [_asked_of(question, person, slots) for question in made]
+            found += [_with_person(question, person, slots) for question in made]
     found += [question for maker in (*_OF_THE_STORY, *_OF_SEVERAL) for question in maker(story, draw)]
     # Who it is follows where nobody else is left.
     return [question for question in found if question.answer_type != "person" or rivals_of(question, story)]
@@ -629,10 +629,10 @@ def questions(story: Story, *, seed: int = 0, draw: random.Random | None = None)
 
 def ask_of_person(question: Question, person: str, story: Story) -> Question:
     """A question about one person in a story of several."""
-    return _asked_of(question, person, person_slots(person, story))
+    return _with_person(question, person, person_slots(person, story))
 
 
-def _asked_of(question: Question, person: str, slots: Mapping[str, str]) -> Question:
+def _with_person(question: Question, person: str, slots: Mapping[str, str]) -> Question:
     return replace(
         question,
         params={**question.params, "person": person},
@@ -648,7 +648,7 @@ _OF_A_PERSON: Final = (
     acts_done,
     acts_counted,
     places_of_things,
-    rooms_asked,
+    rooms_of_acts,
     acts_beside_acts,
     order_of_acts,
     things_counted,

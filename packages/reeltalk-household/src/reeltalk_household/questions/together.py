@@ -382,7 +382,7 @@ def talk(story: Story, draw: random.Random) -> Iterator[Question]:
                 )
                 yield about_person(made, speaker, story, focus=listener)
             yield from _about_what(event, base, words, story, draw)
-            yield from _why_said(event, base, words | speech, story)
+            yield from _why_says(event, base, words | speech, story)
         yield from _reply(event, base, words, story)
 
 
@@ -407,7 +407,7 @@ def _about_what(
     yield about_person(made, event.agent or "", story)
 
 
-def _why_said(event: StoryEvent, base: Question, words: dict[str, str], story: Story) -> Iterator[Question]:
+def _why_says(event: StoryEvent, base: Question, words: dict[str, str], story: Story) -> Iterator[Question]:
     cause = _cause(event, story)
     if cause is None or event.speech_act in ("accept", "refuse", "greet"):
         return

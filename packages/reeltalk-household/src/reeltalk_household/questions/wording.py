@@ -147,7 +147,7 @@ class WordedQuestion:
         return self.question.subject if self.rests and not self.anchored else None
 
 
-IsTold = Callable[[Turn, Sequence[tuple[str, str]]], object]
+IsAnswered = Callable[[Turn, Sequence[tuple[str, str]]], object]
 """Whether a turn needs no video after the questions and answers before it."""
 
 
@@ -159,7 +159,7 @@ def write_dialogue(
     turns: int = 10,
     asked_at_s: float | None = None,
     balance: AnswerBalance | None = None,
-    is_answered: IsTold | None = None,
+    is_answered: IsAnswered | None = None,
 ) -> tuple[list[Turn], list[WordedQuestion]]:
     """Write one dialogue about a scenario.
 
@@ -184,12 +184,12 @@ def write_dialogue(
     said_before: list[str] = []
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
-    told_together: set[tuple[frozenset[str], str | int]] = set()
+    revealed: set[tuple[frozenset[str], str | int]] = set()
     spoken_of: set[tuple[int, int]] = set()
     while len(chosen) < turns:
         last = chosen[-1].question if chosen else None
         open_ = [q for q in pool if (q.kind, question_identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
-        open_ = [q for q in open_ if _told_together(q) not in told_together]
+        open_ = [q for q in open_ if _revealing_group(q) not in revealed]
         open_ = [q for q in open_ if q.kind not in NEIGHBOUR_KINDS or _act(q) not in spoken_of]
         if balance is not None:
             before = [asked.question for asked in chosen]
@@ -218,8 +218,8 @@ def write_dialogue(
             if is_answered(turn, said):
                 continue
         kinds[question.kind] += 1
-        if (together := _told_together(question)) is not None:
-            told_together.add(together)
+        if (together := _revealing_group(question)) is not None:
+            revealed.add(together)
         spoken_of |= {(event.part, event.index) for event in question.evidence}
         chosen.append(asked)
         said.append((asked.text, asked.answer))
@@ -236,7 +236,7 @@ def _act(question: Question) -> tuple[int, int] | None:
     return acts.get(question.focus_event) if question.focus_event is not None else None
 
 
-def _told_together(question: Question) -> tuple[frozenset[str], str | int] | None:
+def _revealing_group(question: Question) -> tuple[frozenset[str], str | int] | None:
     """Kinds and the thing of a question of which one answer mostly tells the others."""
     return (REVEALING_KINDS, question.params["object"]) if question.kind in REVEALING_KINDS else None
 
@@ -412,7 +412,7 @@ def names_spoken_of(question: Question, story: Story) -> list[str]:
 
 def question_labels(question: Question, template: str, *, rests: bool) -> dict[str, tuple[str, ...]]:
     """VDAct's question types and CogME's tags of a question."""
-    spec = form_of(_asked_like(question.kind, template))
+    spec = form_of(_kind_of_form(question.kind, template))
     types, target, content, thinking = spec.types, spec.target, spec.content, spec.thinking
     named = names_object(template, question.slots)
     for other in spec.otherwise:
@@ -431,7 +431,7 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
     }
 
 
-def _asked_like(kind: str, template: str) -> str:
+def _kind_of_form(kind: str, template: str) -> str:
     """The kind whose form a question has."""
     cores = {other: {form.core for form in all_forms(other)} for other in FORMS_LIKE.get(kind, ())}
     return next((other for other, own in cores.items() if template in own), kind)

@@ -156,6 +156,7 @@ def _moments(tensors: Mapping[str, Tensor], prefix: str) -> dict[int, dict[str, 
 
 
 EYE: Final = "eye.safetensors"
+"""File of the part of the network that sees."""
 RECOGNISED: Final = "eye.json"
 SEEN: Final = "seen.npz"
 STATE: Final = "state.safetensors"

@@ -87,7 +87,7 @@ NONE_WEIGHT: Final = 0.2
 
 
 def _rare_loss(logits: Tensor, values: Tensor) -> Tensor:
-    """Cross entropy (M, values) in which none counts less than each value."""
+    """Cross entropy of (M, values) logits. The first value, *none*, weighs less, since nearly all rows have it."""
     weight = torch.ones(logits.shape[1], device=logits.device)
     weight[0] = NONE_WEIGHT
     # The mean over all of them stays small where nearly all are none.

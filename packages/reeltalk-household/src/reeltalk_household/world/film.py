@@ -224,7 +224,7 @@ def _compose(
             failed["the film is too long with the scene"] += 1
             continue
         scenes.append(scene)
-        situation, said = scene.end, talk.said
+        situation, said = scene.end, talk.used
         if len(scenes) >= wanted and scene.end_s >= settings.min_duration_s:
             return scenes
         if len(scenes) == most:

@@ -153,14 +153,14 @@ def ends_of(
         [
             later
             for later in range(n + 1, len(steps))
-            if n in possible[later] and later not in unmeant and _is_end(step.command, steps[later].command)
+            if n in possible[later] and later not in unmeant and _may_serve(step.command, steps[later].command)
         ]
         for n, step in enumerate(steps)
     ]
 
 
-def _is_end(one: Command, other: Command) -> bool:
-    """True if a person may do one thing for the sake of another that it makes possible."""
+def _may_serve(one: Command, other: Command) -> bool:
+    """True if a person may do one thing for the sake of the other, which it makes possible."""
     if one.person is None or one.person != other.person:
         return False
     if one.action in PLACINGS and other.action in ("grab", "switchOn"):

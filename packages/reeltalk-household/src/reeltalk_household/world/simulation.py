@@ -26,7 +26,7 @@ from reeltalk_household.world.situation import (
 
 REACH_M: Final = 1.3
 BESIDE_M: Final = 1.5
-"""How far somebody is whom one can touch, or hand something."""
+"""Greatest distance at which a person can touch somebody, or hand them something."""
 
 
 class SituatedCommand:

@@ -32,7 +32,8 @@ def thing_words(thing: Thing) -> str:
 class Talk:
     """Draws sentences, none twice."""
 
-    said: set[str]
+    used: set[str]
+    """Sentences of the film so far."""
 
     def words(
         self,
@@ -62,6 +63,6 @@ class Talk:
         lines = list(known[kind])
         draw.shuffle(lines)
         made = [line.format(**slots) for line in lines]
-        words = next((one for one in made if one not in self.said), made[0])
-        self.said.add(words)
+        words = next((one for one in made if one not in self.used), made[0])
+        self.used.add(words)
         return words[0].upper() + words[1:]

@@ -56,7 +56,7 @@ def write_in_blocks(run: ConstructRun, spec: StepSpec, parents: Mapping[str, str
                 old.unlink()
         if not possible.is_file():
             _count_possible(run, possible)
-    kept = folder / f"{spec.name}-{_key(run, [dict(parents), _told(run.settings)])}"
+    kept = folder / f"{spec.name}-{_key(run, [dict(parents), _dump_settings(run.settings)])}"
     for old in folder.glob(f"{spec.name}-*"):
         if old != kept:
             shutil.rmtree(old)
@@ -188,13 +188,13 @@ def _folder_of(benchmark: Benchmark) -> Path:
     return benchmark.path / WORK / "construct"
 
 
-def _told(settings: ConstructSettings) -> dict[str, Json]:
-    told = settings.model_dump(mode="json")
+def _dump_settings(settings: ConstructSettings) -> dict[str, Json]:
+    values = settings.model_dump(mode="json")
     if settings.targets is not None:
-        told["targets"] = settings.targets.read_text(encoding="utf-8")
-    return told
+        values["targets"] = settings.targets.read_text(encoding="utf-8")
+    return values
 
 
 def _key(run: ConstructRun, parts: list[Any]) -> str:
-    told = json.dumps([__version__, run.writer.signature, *parts], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    text = json.dumps([__version__, run.writer.signature, *parts], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -328,7 +328,7 @@ def is_askable(question: Question, story: Story, shown: Collection[int]) -> bool
     )
     dull = dull or (
         question.kind in ("times", "cause_of", "who_does", "who_beside")
-        and _asked_act(question, own) in CONNECTING_ACTS | {"finish"}
+        and _act_of(question, own) in CONNECTING_ACTS | {"finish"}
     )
     return (
         question.kind not in UNASKED_KINDS
@@ -368,7 +368,7 @@ _MADE_FOR: Final = frozenset({"vase", "toaster", "washingmachine", "towelrack"})
 """Things into which one expects what is put there."""
 
 
-def _asked_act(question: Question, own: Story) -> str:
+def _act_of(question: Question, own: Story) -> str:
     if "signature" in question.params:
         return str(question.params["signature"]).split("|")[0]
     return own.events[int(question.params["event"])].action

@@ -111,7 +111,7 @@ class GraphRound:
     says: tuple[Statement, ...] = ()
     """Statements about the video that it makes, or repeats from earlier rounds."""
     topic: Topic | None = None
-    told: tuple[Sentence, ...] = ()
+    summary: tuple[Sentence, ...] = ()
     """A summary, in its order."""
 
 
@@ -148,10 +148,10 @@ def _items(made: GraphRound) -> tuple[list[Item], str | None, Mapping[str, str]]
     if made.topic is not None:
         slots = {"value": made.topic.value, "wrong": made.topic.wrong}
         return [(forms["topic"], slots, made.topic.value)], forms["not_topic"], slots
-    if made.told:
-        told = [pair for one in made.told for pair in zip(one.facts, one.predicates, strict=True)]
-        items = [(forms["tells"], {"says": fact}, predicate) for fact, predicate in told]
-        return items, forms["leaves_out"], {"about": made.told[0].subject}
+    if made.summary:
+        facts = [pair for one in made.summary for pair in zip(one.facts, one.predicates, strict=True)]
+        items = [(forms["tells"], {"says": fact}, predicate) for fact, predicate in facts]
+        return items, forms["leaves_out"], {"about": made.summary[0].subject}
     if kind == "remark":
         items = [(forms["brings_up"], {"says": said.says}, said.says) for said in made.says]
         return [*items, (forms["asks"], {}, "?")], forms["turns_away"], {}

@@ -184,10 +184,10 @@ class DialogueMaker:
         }
         self.pool.sort(key=lambda q: (not self._objects & _objects_of(q), drawn[id(q)]))
         self.rounds: list[GraphRound] = []
-        self._told: frozenset[KnownFact] = frozenset()
-        self._asked: list[Question] = []
+        self._facts: frozenset[KnownFact] = frozenset()
+        self._questions: list[Question] = []
         self._by_round: dict[int, Question] = {}
-        self._said: set[str] = set()
+        self._used: set[str] = set()
         self._before: Turn | None = None
         """The last turn about the video, also after rounds about something else."""
         self._sorts: Counter[str] = Counter()
@@ -209,7 +209,7 @@ class DialogueMaker:
     @property
     def questions(self) -> tuple[Question, ...]:
         """The questions of the dialogue."""
-        return tuple(self._asked)
+        return tuple(self._questions)
 
     def is_earlier(self, question: Question) -> bool:
         """True if a question is about the earlier of two scenes alone."""
@@ -233,26 +233,26 @@ class DialogueMaker:
 
     def _new(self, fits: Fits | None = None) -> list[Question]:
         """Questions that nothing said so far answers, about no moment before those that were asked about."""
-        asked = {(q.kind, question_identity(q)) for q in self._asked}
-        kinds = Counter(q.kind for q in self._asked)
+        asked = {(q.kind, question_identity(q)) for q in self._questions}
+        kinds = Counter(q.kind for q in self._questions)
         neighbours = sum(kinds[kind] for kind in NEIGHBOUR_KINDS) >= MOST_NEIGHBOURS
-        said = self._all_said()
+        said = self._conversation_text()
         return [
             q
             for q in self.pool
-            if (q.kind, question_identity(q)) not in asked and is_news(q, self._told) and (fits is None or fits(q))
+            if (q.kind, question_identity(q)) not in asked and is_news(q, self._facts) and (fits is None or fits(q))
             if not (neighbours and q.kind in NEIGHBOUR_KINDS) and kinds[q.kind] < MOST_LIKE
             if q.kind in TIMELESS_KINDS | ORIGIN_KINDS or answer_end(q) >= self._reached
             if not self._follows(q, said)
-            if self._balance is None or self._balance.suits(q, self._asked, self.split)
+            if self._balance is None or self._balance.suits(q, self._questions, self.split)
         ]
 
-    def _all_said(self) -> str:
+    def _conversation_text(self) -> str:
         return " ".join(text for made in self.rounds for text in (made.turn.question, *made.turn.references))
 
     def _follows(self, question: Question, said: str) -> bool:
         """True if what was said so far tells the answer, or makes it easy to guess, since it is named."""
-        told = [e for e in question.evidence if ("event", f"{e.part}.{e.index}") in self._told]
+        told = [e for e in question.evidence if ("event", f"{e.part}.{e.index}") in self._facts]
         if question.kind in REASON_KINDS and any(
             question.kind == "makes_feel" or event_key(e) == question.key for e in told
         ):
@@ -268,7 +268,7 @@ class DialogueMaker:
 
     def _rarest(self, options: Sequence[tuple[Question, bool]]) -> tuple[Question, bool]:
         """Of the rarest kinds, what happens earliest among a few."""
-        kinds = Counter(q.kind for q in self._asked)
+        kinds = Counter(q.kind for q in self._questions)
         least = min(kinds[q.kind] for q, _ in options)
         return min(
             [one for one in options if kinds[one[0].kind] == least][:LOOKAHEAD], key=lambda one: answer_end(one[0])
@@ -286,7 +286,7 @@ class DialogueMaker:
             (q, not by_person and self._rests(q) and (opening == PLAIN or isinstance(q.anchor, str)))
             for q in self._new(fits)
         ]
-        options = [one for one in options if one[1] or self._can_be_said(one[0])]
+        options = [one for one in options if one[1] or self._can_follow(one[0])]
         while options:
             chosen = self._rarest(options)
             if self._ask(chosen[0], task, rests=chosen[1], opening=opening):
@@ -294,7 +294,7 @@ class DialogueMaker:
             options.remove(chosen)
         return False
 
-    def _can_be_said(self, question: Question) -> bool:
+    def _can_follow(self, question: Question) -> bool:
         """True if a question can follow the round before without *it* or *that*, by *he* or *she*."""
         return (self._before is None or self._means(question)) and bool(fitting_forms(question, self.split, ref=False))
 
@@ -349,9 +349,9 @@ class DialogueMaker:
             return False
         self._by_round[len(self.rounds)] = asked.question
         self.rounds.append(GraphRound(turn, says=(self._statement(question),)))
-        self._said.add(asked.text)
-        self._asked.append(question)
-        self._told |= known_facts(question)
+        self._used.add(asked.text)
+        self._questions.append(question)
+        self._facts |= known_facts(question)
         self._reached = max(self._reached, answer_end(question))
         self._before = turn
         return True
@@ -376,7 +376,7 @@ class DialogueMaker:
                 continue
             words = set(text_words(asked.text))
             new = all(
-                len(words & old) < LEAST_OVERLAP * len(words | old) for old in map(set, map(text_words, self._said))
+                len(words & old) < LEAST_OVERLAP * len(words | old) for old in map(set, map(text_words, self._used))
             )
             if new and (asked.rests or self._before is None):
                 return replace(asked, question=question)
@@ -401,12 +401,12 @@ class DialogueMaker:
         for question in self._new():
             if self._rests(question):
                 options.append(("it" if isinstance(question.anchor, str) else "that", question, None))
-            elif self._can_be_said(question):
+            elif self._can_follow(question):
                 options.append(("he or she", question, None))
             if self._before is not None and fitting_forms(question, self.split, ref=False):
                 alike = others_of_two(question, self._before.extra[SPEAKS_OF], self.story, self.universe)
                 options += [("other", question, alike)] if alike else []
-        kinds = Counter(q.kind for q in self._asked)
+        kinds = Counter(q.kind for q in self._questions)
         options.sort(key=lambda o: (self._sorts[o[0]], kinds[o[1].kind]))
         for sort, question, candidates in options:
             if self._ask(question, task, rests=sort in ("it", "that"), candidates=candidates):
@@ -455,7 +455,7 @@ class DialogueMaker:
     def refusal(self, premise: FalsePremise) -> bool:
         """Add a round that takes for granted what does not happen; False if its words or what they deny were said."""
         told = event_facts(premise.event, self._agent(premise.event))
-        able = not told & self._told and self._can_be_said(premise.question)
+        able = not told & self._facts and self._can_follow(premise.question)
         asked = self._word(premise.question) if able else None
         if asked is None:
             return False
@@ -490,8 +490,8 @@ class DialogueMaker:
         value = None if premise.is_absent else premise.instead
         said = Statement(about=about, says=premise.says, wrong=premise.wrong, value=value)
         self.rounds.append(GraphRound(turn, says=(said,)))
-        self._said.add(asked.text)
-        self._told |= told
+        self._used.add(asked.text)
+        self._facts |= told
         self._before = turn
         return True
 
@@ -519,7 +519,7 @@ class DialogueMaker:
         found = [
             q
             for q in self._new()
-            if q.kind in ("next_action", "which_room", "why_act", "meanwhile") and self._can_be_said(q)
+            if q.kind in ("next_action", "which_room", "why_act", "meanwhile") and self._can_follow(q)
             if q.evidence[0].agent == q.subject and q.evidence[0].action not in CONNECTING_ACTS
             if ends_at(q.evidence[0]) >= self._reached
         ]
@@ -573,33 +573,33 @@ class DialogueMaker:
     def summary(self) -> bool:
         """Add a round that asks to sum up what the dialogue was about; False if too little of it matters."""
         # Who makes somebody happy is said, but not how.
-        asked = (question for question in self._asked if question.kind != "makes_feel")
+        asked = (question for question in self._questions if question.kind != "makes_feel")
         shown = {(event.part, event.index) for question in asked for event in question.evidence}
-        said = self._all_said().casefold()
+        said = self._conversation_text().casefold()
         events = [
             event
             for event in self.story.events
             if (event.part, event.index) in shown
             if all(called_thing(name, self.story).casefold() in said for name in (event.main, *event.targets) if name)
         ]
-        told = sum_up(events, self.story)
-        if not told:
+        sentences = sum_up(events, self.story)
+        if not sentences:
             return False
-        kept = important_events(events)
-        slots = {"says": " ".join(sentence.text for sentence in told)}
+        important = important_events(events)
+        slots = {"says": " ".join(sentence.text for sentence in sentences)}
         return self._speak(
             "summary",
             Task.CONTENT_SUMMARY,
             [],
             slots=slots,
-            evidence=union(event.interval for event in kept if event.interval is not None),
+            evidence=union(event.interval for event in important if event.interval is not None),
             labels={"cogme.target": ("Event",), "cogme.content": ("Sequence",)} | _RECALLED,
             extra={
                 "about": "video",
                 "recalls": list(self._by_round),
-                FACTS: [event_fact(event, self.story) for event in kept],
+                FACTS: [event_fact(event, self.story) for event in important],
             },
-            told=told,
+            summary=sentences,
         )
 
     def remark(self) -> bool:
@@ -631,9 +631,9 @@ class DialogueMaker:
         )
         said = tuple(Statement(f"what comes of it that {told}", one, "nothing comes of it", None) for one in clauses)
         self.rounds.append(GraphRound(turn, says=said))
-        self._said.add(turn.question)
+        self._used.add(turn.question)
         for event in events:
-            self._told |= event_facts(event, self._agent(event))
+            self._facts |= event_facts(event, self._agent(event))
         self._reached = max(self._reached, *map(ends_at, events))
         self._before = turn
         return True
@@ -641,7 +641,7 @@ class DialogueMaker:
     def _is_new(self, one: Consequence) -> bool:
         """True if nothing said so far tells an act or what comes of it, and it is not over and done with."""
         events = (one.act, *one.effects)
-        news = not any(event_facts(event, self._agent(event)) & self._told for event in events)
+        news = not any(event_facts(event, self._agent(event)) & self._facts for event in events)
         return news and ends_at(one.effects[-1]) >= self._reached
 
     def _agent(self, event: StoryEvent) -> str | None:
@@ -657,14 +657,14 @@ class DialogueMaker:
         evidence: tuple[Interval, ...],
         labels: Mapping[str, tuple[str, ...]],
         extra: Mapping[str, Json],
-        told: tuple[Sentence, ...] = (),
+        summary: tuple[Sentence, ...] = (),
         key: AnswerKey | None = None,
     ) -> bool:
-        new = [t for t in texts_of_split(round_forms()[sort].questions, self.split) if t not in self._said]
+        new = [t for t in texts_of_split(round_forms()[sort].questions, self.split) if t not in self._used]
         if not new:
             return False
         template = self.draw.choice(new)
-        self._said.add(template)
+        self._used.add(template)
         turn = Turn(
             question=phrases.sentence(fill_form(template, slots, named=self._before is None)),
             references=(self._answer(sort, slots),),
@@ -676,7 +676,7 @@ class DialogueMaker:
         )
         if self._is_misread(turn):
             return False
-        self.rounds.append(GraphRound(turn, says=tuple(said), told=told))
+        self.rounds.append(GraphRound(turn, says=tuple(said), summary=summary))
         return True
 
     def _is_misread(self, turn: Turn) -> bool:

@@ -273,13 +273,13 @@ class ChainPair:
             and means not in self._spoken(question)
         ):
             found.append(f"the next turn, {following[0].question!r}, rests on what the draft does not speak of")
-        told = self._told(question)
+        facts = self._later_facts(question)
         found += [
             f"it tells what {turn.question!r} asks for"
             for turn in following
             if not are_news(
                 frozenset((str(kind), str(subject)) for kind, subject in turn.extra.get(ASKS_KEY, ())),
-                told,
+                facts,
                 kind=str(turn.extra.get("kind")),
                 key=str(turn.extra.get("answer_key")),
             )
@@ -299,17 +299,17 @@ class ChainPair:
         """What *it* or *that*, *he* or *she* may mean in the next turn."""
         return set(names_spoken_of(question, story_of(question, self.story)))
 
-    def _told(self, question: Question) -> frozenset[KnownFact]:
+    def _later_facts(self, question: Question) -> frozenset[KnownFact]:
         """Facts about the later clip that the question and its answer tell, with events by name."""
         own = tuple(event for event in question.evidence if self.is_later(event))
-        told = set(known_facts(replace(question, evidence=own, focus_event=None)))
+        facts = set(known_facts(replace(question, evidence=own, focus_event=None)))
         by = "" if question.person is None else f" by {question.person}"
         name = f"{question.params.get('object', '')}"
         if question.kind == "linked_trajectory":
-            told |= {("put", f"{name}{by}")}
+            facts |= {("put", f"{name}{by}")}
         if question.kind == "linked_often":
-            told |= {("times", f"{question.params['signature']}{by}")}
-        return named_facts(told, self.story)
+            facts |= {("times", f"{question.params['signature']}{by}")}
+        return named_facts(facts, self.story)
 
 
 def people_in(question: Question) -> set[str]:

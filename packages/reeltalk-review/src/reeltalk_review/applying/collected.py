@@ -139,11 +139,11 @@ def _unreviewed(made: NextRevision, dialogues: Iterable[Dialogue]) -> Iterator[D
             continue
         made.lengths[key] = len(row.turns)
         there = made.unit(key)
-        if there is None or _said(there) != _said(row):
+        if there is None or _turn_contents(there) != _turn_contents(row):
             yield row
 
 
-def _said(dialogue: Dialogue) -> list[tuple[Json, ...]]:
+def _turn_contents(dialogue: Dialogue) -> list[tuple[Json, ...]]:
     return [(turn.question, turn.references, turn.evidence) for turn in dialogue.turns]
 
 

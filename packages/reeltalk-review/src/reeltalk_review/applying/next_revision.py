@@ -37,7 +37,7 @@ RESULT: Final = "result"
 EMPTY: Final = "review left none of its turns"
 Key = tuple[str, str]
 """Table and id of a chain, dialogue or path."""
-Asked = tuple[str, tuple[str, ...]]
+Wording = tuple[str, tuple[str, ...]]
 """A question and its references."""
 TABLE_OF: Final[Mapping[str, str]] = {"chain": "chains", "dialogue": "dialogues", "path": "paths"}
 """Tables by the word in references."""
@@ -80,7 +80,7 @@ class RecordHistory:
                 if task == "turns" and isinstance(place, int):
                     self._steps[place].append(review)
 
-    def _is_kept(self, place: int, revision: int | None) -> bool:
+    def _remains(self, place: int, revision: int | None) -> bool:
         past = [
             review.decision
             for review in self._steps.get(place, ())
@@ -95,8 +95,8 @@ class RecordHistory:
             turns: How many turns that revision has.
             revision: The revision; the latest by default.
         """
-        removed = sum(not self._is_kept(place, revision) for place in self._steps)
-        return [place for place in range(turns + removed) if self._is_kept(place, revision)]
+        removed = sum(not self._remains(place, revision) for place in self._steps)
+        return [place for place in range(turns + removed) if self._remains(place, revision)]
 
     def wording(self, place: int) -> str | None:
         """Hash of the last wording that a review gave a turn; None if there is none."""
@@ -207,7 +207,7 @@ class NextRevision:
         """The turns that a changed chain or dialogue has, as indices into the first draft."""
         self.moves: dict[Key, list[int | None]] = {}
         """Of units of which turns or steps were taken out or put back: the index of each earlier one; None if gone."""
-        self.reworded: dict[Key, dict[int, Asked]] = defaultdict(dict)
+        self.reworded: dict[Key, dict[int, Wording]] = defaultdict(dict)
         """What turns with a new wording asked before, by unit and earlier index."""
         self.gone: dict[Key, str] = {}
         """Units that leave, and why."""

@@ -41,7 +41,7 @@ def answer_drafts(content: Content, mode: Mode, *, split: str | None = None) -> 
     names, counts = ContentNames(content), Counter[str]()
 
     def add(kind: str, unit_id: str, video_id: str, turns: Sequence[tuple[Turn, float | None]]) -> None:
-        asked = [_asked(turn, until_s) for turn, until_s in turns]
+        asked = [_shown_question(turn, until_s) for turn, until_s in turns]
         if video_id in videos and asked:
             counts[video_id] += 1
             found.append(
@@ -165,7 +165,7 @@ def _end_of(clips: Sequence[Clip]) -> float | None:
     return max(ends) if ends else None
 
 
-def _asked(turn: Turn, until_s: float | None) -> dict[str, Any]:
+def _shown_question(turn: Turn, until_s: float | None) -> dict[str, Any]:
     return {
         "question": turn.question,
         "options": list(turn.options) if turn.options is not None else None,

@@ -81,7 +81,7 @@ def _of_protocol(protocol: Protocol) -> RatingScale:
         criteria=tuple(
             ScaleCriterion(
                 name=criterion.name,
-                title=criterion.asked,
+                title=criterion.rating_title,
                 lowest=criterion.low if criterion.lowest is None else criterion.lowest,
                 highest=criterion.high,
                 step=criterion.step,
@@ -89,7 +89,7 @@ def _of_protocol(protocol: Protocol) -> RatingScale:
                 may_not_apply=criterion.may_not_apply,
             )
             for criterion in protocol.criteria
-            if criterion.asked
+            if criterion.rating_title
         ),
     )
 

@@ -115,11 +115,11 @@ def test_turns_that_people_accepted_or_edited_are_those_that_only_reviewed_takes
     review(project, "b", {"0": {"decision": "reject", "reasons": ["leaks"]}})
     _, content = applied(project)
     found = select_turns(content, "reviewed")
-    kept = {unit.id: [turn.question for turn in unit.turns] for unit in found.content.chains}
-    assert kept == {"a": ["a0?", "Why?"], "b": ["b1?", "b2?"]}, "also flagged ones: people overrule checks"
+    selected = {unit.id: [turn.question for turn in unit.turns] for unit in found.content.chains}
+    assert selected == {"a": ["a0?", "Why?"], "b": ["b1?", "b2?"]}, "also flagged ones: people overrule checks"
     counted = next(row for row in content.reviews if SETTLED in row.extra and row.decision is Decision.EDIT)
     content.reviews.append(counted.model_copy(update={"decision": Decision.SKIP}))
-    assert select_turns(content, "reviewed").kept.total() < found.kept.total(), "what they said last counts"
+    assert select_turns(content, "reviewed").selected.total() < found.selected.total(), "what they said last counts"
 
 
 def test_answers_to_an_edited_turn_say_what_was_asked(tmp_path: Path) -> None:

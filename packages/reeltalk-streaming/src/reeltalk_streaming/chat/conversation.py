@@ -131,7 +131,7 @@ class Conversation:
         self._settings, self._stop = settings or TalkSettings(), stop or threading.Event()
         given = self._settings.threshold
         self._threshold = speaks_from(model) if given is None else given
-        self._frames, self._last_s, self._ready, self._told = 0, 0.0, False, False
+        self._frames, self._last_s, self._ready, self._instructed = 0, 0.0, False, False
         self._readiness: float | None = None
         self._doing = "playing"
 
@@ -214,12 +214,12 @@ class Conversation:
         self._frames += 1
         self._readiness = readiness
         self._event("frame", readiness=readiness, took_s=took_s, at_s=frame.pts_s)
-        if self._frames == 1 and self._told and readiness is None:
-            self._screen.note(self._asked_only())
+        if self._frames == 1 and self._instructed and readiness is None:
+            self._screen.note(self._silence_note())
         ready = readiness is not None and readiness >= self._threshold
         # The model is silent without an instruction. It speaks once when it becomes ready, and not again while it stays
         # ready.
-        if ready and not self._ready and self._told:
+        if ready and not self._ready and self._instructed:
             self._answer(None, self._stream.speak, frame.pts_s)
         self._ready = ready
 
@@ -257,10 +257,10 @@ class Conversation:
                     self._event("failed", str(error), at_s=at_s)
                     self._screen.note(f"Not told: {error}")
                     return
-                self._told = True
+                self._instructed = True
                 self._event("instructed", line.text, at_s=at_s)
                 waits = self._frames > 0 and self._readiness is None
-                self._screen.note(self._asked_only() if waits else f"Told: {line.text}")
+                self._screen.note(self._silence_note() if waits else f"Told: {line.text}")
             case "pause" if self._doing == "playing":
                 self._doing = PAUSED
                 self._watching.hold(PAUSED)
@@ -277,7 +277,7 @@ class Conversation:
             case "quit":
                 self._stop.set()
 
-    def _asked_only(self) -> str:
+    def _silence_note(self) -> str:
         return f"{self._name} speaks only when it is asked. It gets what you tell it with your next question."
 
     def _answer(self, asked: str | None, say: Callable[[], StreamAnswer], at_s: float) -> None:

@@ -28,7 +28,7 @@ class _Event:
 
 
 @dataclass
-class _Kept:
+class _CachedStream:
     system: str
     stream: Stream
     keys: list[tuple[str, bytes]] = field(default_factory=list)
@@ -59,7 +59,7 @@ class StreamCache:
 
     def __init__(self, stream: Callable[[str], Stream], *, fps: float, most_bytes: int) -> None:
         self._begin, self._fps, self._most_bytes = stream, fps, most_bytes
-        self._kept: list[_Kept] = []
+        self._streams: list[_CachedStream] = []
 
     def answer(self, messages: Sequence[Message]) -> CachedAnswer:
         """The next message of a conversation.
@@ -77,75 +77,75 @@ class StreamCache:
             raise ModelError("the conversation does not end with a question")
         *before, question = events
         keys = [event.key for event in before]
-        kept = self._longest(system, keys) or _Kept(system, self._begin(system))
-        self._kept = [*(other for other in self._kept if other is not kept), kept]
-        count = len(kept.keys)
+        held = self._longest(system, keys) or _CachedStream(system, self._begin(system))
+        self._streams = [*(other for other in self._streams if other is not held), held]
+        count = len(held.keys)
         try:
-            self._catch_up(kept, before)
-            self._mark(kept)
-            spoken = kept.stream.ask(str(question.content))
+            self._catch_up(held, before)
+            self._mark(held)
+            spoken = held.stream.ask(str(question.content))
         except BaseException:
             # Its state is now uncertain.
-            self._kept.remove(kept)
+            self._streams.remove(held)
             raise
-        kept.keys += [question.key, _Event("answered", spoken.text).key]
+        held.keys += [question.key, _Event("answered", spoken.text).key]
         self._make_room()
         return CachedAnswer(spoken, sum(event.kind == "frame" for event in before[count:]), count)
 
-    def _longest(self, system: str, keys: list[tuple[str, bytes]]) -> _Kept | None:
+    def _longest(self, system: str, keys: list[tuple[str, bytes]]) -> _CachedStream | None:
         """The kept stream that shares the longest beginning, rewound to the end of that beginning."""
-        best: tuple[int, _Kept, Any] | None = None
-        for kept in self._kept:
-            if kept.system != system:
+        best: tuple[int, _CachedStream, Any] | None = None
+        for held in self._streams:
+            if held.system != system:
                 continue
-            common = next((n for n, (a, b) in enumerate(zip(kept.keys, keys, strict=False)) if a != b), None)
-            common = min(len(kept.keys), len(keys)) if common is None else common
+            common = next((n for n, (a, b) in enumerate(zip(held.keys, keys, strict=False)) if a != b), None)
+            common = min(len(held.keys), len(keys)) if common is None else common
             mark = None
-            if common < len(kept.keys):
-                common, mark = max(((n, mark) for n, mark in kept.marks if n <= common), default=(0, None), key=_count)
+            if common < len(held.keys):
+                common, mark = max(((n, mark) for n, mark in held.marks if n <= common), default=(0, None), key=_count)
             if common and (best is None or common >= best[0]):
-                best = (common, kept, mark)
+                best = (common, held, mark)
         if best is None:
             return None
-        common, kept, mark = best
+        common, held, mark = best
         if mark is not None:
-            assert isinstance(kept.stream, Rewinding)
-            if not kept.stream.rewind(mark):
+            assert isinstance(held.stream, Rewinding)
+            if not held.stream.rewind(mark):
                 return None
-            del kept.keys[common:]
-            kept.marks = [(n, mark) for n, mark in kept.marks if n <= common]
-        return kept
+            del held.keys[common:]
+            held.marks = [(n, mark) for n, mark in held.marks if n <= common]
+        return held
 
-    def _catch_up(self, kept: _Kept, events: Sequence[_Event]) -> None:
+    def _catch_up(self, held: _CachedStream, events: Sequence[_Event]) -> None:
         """Give a stream the frames and turns that it has not seen yet."""
-        position = len(kept.keys)
+        position = len(held.keys)
         while position < len(events):
             event = events[position]
             if event.kind == "frame":
-                number = sum(kind == "frame" for kind, _ in kept.keys)
-                kept.stream.see(_pixels(event.content), number / self._fps)
-                kept.keys.append(event.key)
+                number = sum(kind == "frame" for kind, _ in held.keys)
+                held.stream.see(_pixels(event.content), number / self._fps)
+                held.keys.append(event.key)
                 position += 1
                 continue
-            self._mark(kept)
+            self._mark(held)
             # An unanswered question gets an empty answer. Two answers in a row are one turn each.
             asked = str(event.content) if event.kind == "asked" else ""
             told = events[position] if event.kind == "answered" else None
             if event.kind == "asked" and position + 1 < len(events) and events[position + 1].kind == "answered":
                 told = events[position + 1]
-            kept.stream.add_exchange(asked, str(told.content) if told is not None else "")
+            held.stream.add_exchange(asked, str(told.content) if told is not None else "")
             taken = 2 if told is not None and told is not event else 1
-            kept.keys += [event.key for event in events[position : position + taken]]
+            held.keys += [event.key for event in events[position : position + taken]]
             position += taken
 
-    def _mark(self, kept: _Kept) -> None:
-        if isinstance(kept.stream, Rewinding):
-            kept.marks.append((len(kept.keys), kept.stream.mark()))
+    def _mark(self, held: _CachedStream) -> None:
+        if isinstance(held.stream, Rewinding):
+            held.marks.append((len(held.keys), held.stream.mark()))
 
     def _make_room(self) -> None:
-        sizes = [kept.stream.memory_bytes for kept in self._kept]
-        while len(self._kept) > 1 and (sum(sizes) > self._most_bytes or len(self._kept) > MOST_STREAMS):
-            del self._kept[0], sizes[0]
+        sizes = [held.stream.memory_bytes for held in self._streams]
+        while len(self._streams) > 1 and (sum(sizes) > self._most_bytes or len(self._streams) > MOST_STREAMS):
+            del self._streams[0], sizes[0]
 
 
 def _count(item: tuple[int, Any]) -> int:

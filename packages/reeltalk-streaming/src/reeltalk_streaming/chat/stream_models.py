@@ -89,7 +89,7 @@ class ChatModel:
         system = [Message("system", self._prompt)] if self._prompt else []
         # One loop for all questions: connections belong to the loop that opened them.
         self._loop = self._loop or asyncio.Runner()
-        reply = self._loop.run(self._asked([*system, *conversation]))
+        reply = self._loop.run(self._request([*system, *conversation]))
         text = without_thoughts(reply.text)
         if not text:
             raise ModelError(f"{self.name} thought aloud and gave no answer; allow a longer reply")
@@ -102,7 +102,7 @@ class ChatModel:
             cut_off=reply.cut_off,
         )
 
-    async def _asked(self, messages: Sequence[Message]) -> Reply:
+    async def _request(self, messages: Sequence[Message]) -> Reply:
         self._pending = asyncio.ensure_future(self._model.ask(messages))
         try:
             return await self._pending

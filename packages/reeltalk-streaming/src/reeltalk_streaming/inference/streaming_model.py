@@ -20,7 +20,8 @@ from reeltalk_streaming.inference.checkpoint import frame_options
 from reeltalk_streaming.inference.stream import StreamAnswer
 from reeltalk_streaming.inference.video_model import Device, LocalVideoModel
 
-ASKED, ANSWERED, ASKED_NEXT = "¤first question¤", "¤answer¤", "¤next question¤"
+QUESTION, ANSWER, NEXT_QUESTION = "¤first question¤", "¤answer¤", "¤next question¤"
+"""Texts by which the parts of a chat template are found."""
 IMAGE: Final = {"type": "image"}
 
 
@@ -68,32 +69,32 @@ def turn_pieces(processor: Any, path: Path, *, system: str = "") -> TurnPieces:
             told = " ".join(str(error).split())[:200] or type(error).__name__
             raise InputError(f"the chat template fails: {told}", file=path, hint="leave out --prompt") from error
 
-    one = written(_user(ASKED, frames=1), answer=True)
-    two = written(_user(ASKED, frames=2), answer=True)
+    one = written(_user(QUESTION, frames=1), answer=True)
+    two = written(_user(QUESTION, frames=2), answer=True)
     # Up to the end of the first frame, both texts are the same.
     end = next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), len(one))
     frame = two[end : end + len(two) - len(one)]
     start = end - len(frame)
-    told = {"role": "assistant", "content": [{"type": "text", "text": ANSWERED}]}
-    first, after = _user(ASKED, frames=1), written(_user(ASKED, frames=1), told, _user(ASKED_NEXT, frames=1))
-    plain = written(first, told, _user(ASKED_NEXT, frames=0))
-    between = _between(after, ANSWERED, ASKED_NEXT)
-    after_frames = _between(one[end - 1 :], one[end - 1], ASKED)
+    reply = {"role": "assistant", "content": [{"type": "text", "text": ANSWER}]}
+    first, after = _user(QUESTION, frames=1), written(_user(QUESTION, frames=1), reply, _user(NEXT_QUESTION, frames=1))
+    plain = written(first, reply, _user(NEXT_QUESTION, frames=0))
+    between = _between(after, ANSWER, NEXT_QUESTION)
+    after_frames = _between(one[end - 1 :], one[end - 1], QUESTION)
     if not frame or one[start:end] != frame or between is None or after_frames is None:
         raise _not_apart(path)
     if not between.endswith(frame + after_frames):
         raise _not_apart(path)
-    head_without = written(_user(ASKED, frames=0)).partition(ASKED)[0]
-    before_told, next_question = _between(after, ASKED, ANSWERED), _between(plain, ANSWERED, ASKED_NEXT)
-    if before_told is None or next_question is None or not after.startswith(one[:end]):
+    head_without = written(_user(QUESTION, frames=0)).partition(QUESTION)[0]
+    before_answer, next_question = _between(after, QUESTION, ANSWER), _between(plain, ANSWER, NEXT_QUESTION)
+    if before_answer is None or next_question is None or not after.startswith(one[:end]):
         raise _not_apart(path)
     return TurnPieces(
         head=one[:start],
         head_without_frame=head_without,
         frame=frame,
         after_frames=after_frames,
-        before_answer=one.partition(ASKED)[2],
-        before_answer_given=before_told,
+        before_answer=one.partition(QUESTION)[2],
+        before_answer_given=before_answer,
         next_frame=between[: len(between) - len(frame + after_frames)],
         next_question=next_question,
     )

@@ -76,5 +76,5 @@ def judge_streams(
 
 def _signature(model: ServedModel) -> str:
     # The name alone stands for the sampling that was asked for; what a server does not take is told.
-    taken = model.sampling if model.sampling != model.asked_sampling else None
+    taken = model.sampling if model.sampling != model.requested_sampling else None
     return judge_signature(model.name, our_judge_prompts(), taken)

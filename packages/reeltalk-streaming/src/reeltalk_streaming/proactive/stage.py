@@ -159,7 +159,9 @@ class _Polls:
 
     count: int = 0
     unread: int = 0
+    """Replies that say neither yes nor no."""
     example: str = ""
+    """The first of these."""
 
     def add(self, seen: Reaction) -> None:
         self.count += 1

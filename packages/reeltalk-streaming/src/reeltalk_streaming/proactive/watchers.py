@@ -278,14 +278,14 @@ class _Knowing:
     memory_bytes: int | None = None
 
     def __init__(self, task: ProactiveTask) -> None:
-        self._due, self._asked = deque(task.moments), deque(task.immediate_questions())
+        self._due, self._immediate = deque(task.moments), deque(task.immediate_questions())
         self._until_s, self._before_s = task.until_s, 0.0
 
     async def instruct(self, instruction: str) -> None:
         """It knows already."""
 
     async def ask(self, question: str) -> Reaction:
-        return Reaction(None, self._asked.popleft().moments[0].references[0], 0.0)
+        return Reaction(None, self._immediate.popleft().moments[0].references[0], 0.0)
 
     async def see(self, glimpse: Glimpse) -> Reaction:
         step_s, self._before_s = glimpse.at_s - self._before_s, glimpse.at_s
@@ -361,11 +361,11 @@ class _Polling:
         self._system, self._time, self._words, self._ask = prompts
         self._shown: deque[bytes] = deque(maxlen=frames)
         self._at_s = 0.0
-        self._told: list[tuple[float, str]] = []
-        self._said: list[tuple[float, str]] = []
+        self._instructions: list[tuple[float, str]] = []
+        self._replies: list[tuple[float, str]] = []
 
     async def instruct(self, instruction: str) -> None:
-        self._told.append((self._at_s, instruction))
+        self._instructions.append((self._at_s, instruction))
 
     async def ask(self, question: str) -> Reaction:
         words = self._before() + self._ask.fill(question=question)
@@ -373,13 +373,13 @@ class _Polling:
         text = without_thoughts(reply.text)
         if not text:
             raise ModelError("the model thought aloud and gave no answer; allow a longer reply")
-        self._said.append((self._at_s, f'you were asked: "{question}" and said: "{text}"'))
+        self._replies.append((self._at_s, f'you were asked: "{question}" and said: "{text}"'))
         return Reaction(None, text, 0.0, reply.took_s or 0.0)
 
     async def see(self, glimpse: Glimpse) -> Reaction:
         self._shown.append(glimpse.reference)
         self._at_s = glimpse.at_s
-        if not self._told:
+        if not self._instructions:
             return Reaction(None, None, 0.0)
         asked = [Message("system", self._system.text), self._user(self._before() + self._time.text)]
         poll = await self._model.ask(asked)
@@ -399,7 +399,7 @@ class _Polling:
         text = without_thoughts(reply.text)
         if not text:
             raise ModelError("the model said that it is time to speak, and then said nothing")
-        self._said.append((glimpse.at_s, f'you said: "{text}"'))
+        self._replies.append((glimpse.at_s, f'you said: "{text}"'))
         return Reaction(readiness, text, took_s, reply.took_s or 0.0, poll=said)
 
     def _user(self, words: str) -> Message:
@@ -407,8 +407,8 @@ class _Polling:
 
     def _before(self) -> str:
         """What the model was told, and what it said last, in the order of time."""
-        lines = [(at_s, 0, f'you were told: "{text}"') for at_s, text in self._told]
-        lines += [(at_s, 1, line) for at_s, line in self._said[-REPLIES_SHOWN:]]
+        lines = [(at_s, 0, f'you were told: "{text}"') for at_s, text in self._instructions]
+        lines += [(at_s, 1, line) for at_s, line in self._replies[-REPLIES_SHOWN:]]
         return "".join(f"{self._at_s - at_s:.0f} s ago {line}\n" for at_s, _, line in sorted(lines))
 
 

@@ -33,7 +33,7 @@ _TOKENS: Final[Mapping[str, Literal["yes", "no"]]] = {
     "false": "no",
 }
 """First tokens of an answer that say yes or no."""
-_SAID: Final = {
+_VALUES: Final = {
     **dict.fromkeys((*_YES_WORDS, *_HAN_YES, "y", "1"), "yes"),
     **dict.fromkeys((*_NO_WORDS, *_HAN_NO, "n", "0"), "no"),
 }
@@ -70,12 +70,12 @@ def read_yes_or_no(text: str) -> Literal["yes", "no"] | None:
     plain = re.sub(r"(?<!\w)'|'(?!\w)", " ", plain).strip()
     if _BOTH.search(plain):
         return None
-    if plain in _SAID:
+    if plain in _VALUES:
         return _as_answer(plain)
-    said = {_SAID[next(word for word in found.groups() if word)] for found in _NAMED.finditer(plain)}
-    said |= {_SAID[found[1]] for found in _CLAUSE.finditer(plain)}
+    said = {_VALUES[next(word for word in found.groups() if word)] for found in _NAMED.finditer(plain)}
+    said |= {_VALUES[found[1]] for found in _CLAUSE.finditer(plain)}
     if (found := _OPENS.match(plain)) is not None:
-        said.add(_SAID[found[1]])
+        said.add(_VALUES[found[1]])
     return _as_answer(said.pop()) if len(said) == 1 else None
 
 
@@ -114,4 +114,4 @@ def _of_value(value: object) -> str | None:
 
 
 def _as_answer(word: str) -> Literal["yes", "no"]:
-    return "yes" if _SAID.get(word, word) == "yes" else "no"
+    return "yes" if _VALUES.get(word, word) == "yes" else "no"

@@ -195,14 +195,14 @@ class Loop:
             self.keep_adapter()
         if progress is not None and self.steps:
             progress("training", first, self.steps, first / self.steps)
-        with _asked_to_stop() as asked_to_stop, ThreadPoolExecutor(1, "collate") as reader:
+        with _catch_interrupt() as interrupts, ThreadPoolExecutor(1, "collate") as reader:
             upcoming = reader.submit(self.sequences, first)
             for step in range(first, self.steps):
                 started = time.perf_counter()
                 sequences = upcoming.result()
                 if step + 1 < self.steps:
                     upcoming = reader.submit(self.sequences, step + 1)
-                row = self.step(step, sequences, asked_to_stop)
+                row = self.step(step, sequences, interrupts)
                 row["took_s"] = round(time.perf_counter() - started, 4)
                 done, stop = step + 1, row.pop("stop")
                 last = done == self.steps
@@ -352,31 +352,31 @@ class Loop:
 
     def _broken(self, what: str, step: int, names: list[str]) -> str:
         where = f" at sample {', '.join(map(repr, names))}" if names else ""
-        kept = lora.latest(self.out)
+        latest = lora.latest(self.out)
         return (
-            f"{what} in step {step + 1}{where}; the checkpoint of step {kept[1].step if kept else 0} in {self.out} "
+            f"{what} in step {step + 1}{where}; the checkpoint of step {latest[1].step if latest else 0} in {self.out} "
             "is kept. Look at the sample, or begin anew with a smaller --learning-rate or in float32"
         )
 
 
 @contextlib.contextmanager
-def _asked_to_stop() -> Iterator[list[bool]]:
+def _catch_interrupt() -> Iterator[list[bool]]:
     """A list that receives an entry when Ctrl-C is pressed. A second Ctrl-C interrupts at once."""
-    asked: list[bool] = []
+    interrupts: list[bool] = []
 
     def note(number: int, frame: Any) -> None:
-        if asked:
+        if interrupts:
             raise KeyboardInterrupt
-        asked.append(True)
+        interrupts.append(True)
 
     try:
         before = signal.signal(signal.SIGINT, note)
     except ValueError:
         # Ctrl-C only reaches the main thread.
-        yield asked
+        yield interrupts
         return
     try:
-        yield asked
+        yield interrupts
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -464,7 +464,7 @@ def train_lora(
         settings=settings, data_sha256=dialogues.sha256, validation_sha256=held_out.sha256 if held_out else None,
         base_hash=base_hash, processes=accelerator.num_processes,
     )  # fmt: skip
-    kept = None if overwrite else _kept(out, begun)
+    latest = None if overwrite else _find_checkpoint(out, begun)
     if not accelerator.is_main_process:
         progress, tell = None, ignore_sentences
     if held_out is not None:
@@ -490,25 +490,25 @@ def train_lora(
     if settings.gradient_checkpointing:
         adapted.enable_input_require_grads()
         checkpoint.model.activation_checkpointing_enable({"use_reentrant": False})
-    if kept is not None:
-        lora.load_adapter(kept[0], adapted)
+    if latest is not None:
+        lora.load_adapter(latest[0], adapted)
     weights = [weight for weight in adapted.parameters() if weight.requires_grad]
     optimizer: Any = torch.optim.AdamW(weights, lr=settings.learning_rate, weight_decay=settings.weight_decay)
     with within_memory(OUT_OF_MEMORY):
         model, optimizer = accelerator.prepare(adapted, optimizer)
-    if kept is not None and kept[1].step:
-        lora.load_optimizer(kept[0], model=model, optimizer=optimizer)
+    if latest is not None and latest[1].step:
+        lora.load_optimizer(latest[0], model=model, optimizer=optimizer)
 
     loop = Loop(out, settings, begun, TuningRecord(frame_tokens=settings.frame_tokens, trained_on=base_hash), dialogues,
                held_out, collator, accelerator, model, optimizer, watcher)  # fmt: skip
-    first = kept[1].step if kept is not None else 0
-    if kept is not None and _is_done(out, kept[1]):
-        _go_further(out, loop, kept[1], tell)
+    first = latest[1].step if latest is not None else 0
+    if latest is not None and _is_done(out, latest[1]):
+        _go_further(out, loop, latest[1], tell)
     elif first:
         tell(f"went on after step {first:,}")
     if overwrite:
         _clear(out, accelerator)
-    if kept is None:
+    if latest is None:
         loop.save(0)
     log = loop.go(first, progress)
     stopped_early = len(log.losses) < loop.steps
@@ -534,10 +534,10 @@ def _clear(out: Path, accelerator: Any) -> None:
     accelerator.wait_for_everyone()
 
 
-def _kept(out: Path, begun: RunInputs) -> tuple[Path, State] | None:
+def _find_checkpoint(out: Path, begun: RunInputs) -> tuple[Path, State] | None:
     """The checkpoint to resume from; None if the run begins."""
-    kept = lora.latest(out)
-    if kept is None:
+    found = lora.latest(out)
+    if found is None:
         if (out / RUN).is_file():
             raise BenchmarkError(
                 f"the run in {out} is done, and its last state is not there any more, so it cannot get more steps; "
@@ -546,16 +546,16 @@ def _kept(out: Path, begun: RunInputs) -> tuple[Path, State] | None:
         if out.is_dir() and any(path.name != lora.CHECKPOINTS for path in out.iterdir()):
             raise BenchmarkError(f"{out} exists and is no run; choose another folder or pass --overwrite")
         return None
-    done = _is_done(out, kept[1])
-    if done and begun == kept[1].begun:
-        raise _done_error(out, kept[1].step)
-    differences = begun.differences(kept[1].begun, longer=done)
+    done = _is_done(out, found[1])
+    if done and begun == found[1].begun:
+        raise _done_error(out, found[1].step)
+    differences = begun.differences(found[1].begun, longer=done)
     if differences:
         raise SettingError(
             f"the run in {out} was begun with something else: {'; '.join(differences)}. Run the command as it was, "
             "choose another --out, or pass --overwrite to begin anew"
         )
-    return kept
+    return found
 
 
 def _is_done(out: Path, state: State) -> bool:

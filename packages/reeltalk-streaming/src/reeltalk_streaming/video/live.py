@@ -121,13 +121,13 @@ def _open_address(address: str) -> Iterator[Any]:
     try:
         container = av.open(address, format="rtsp", options=options, timeout=(CONNECT_S, SILENCE_S))
     except (av.error.FFmpegError, ValueError, OSError) as error:
-        if NOT_LISTED in _said(error):
+        if NOT_LISTED in _logged_message(error):
             raise VideoError("it sends us to another address, and only the one that was typed is opened") from None
         raise VideoError(f"the address cannot be opened ({describe(error)})") from None
     with container:
         yield container
 
 
-def _said(error: Exception) -> str:
+def _logged_message(error: Exception) -> str:
     log = getattr(error, "log", None)
     return str(log[2]) if log else ""

@@ -393,7 +393,7 @@ def _dimension(
     kept, left_out = _with_values(comparable_scorers(found.scorers, criterion), rows, found)
     task = _Task(runs, found, settings, criterion, whole, scale, people_pass, rows, matrix, draws)
     judges = [task.compare(scorer, progress) for scorer in kept]
-    alike = _not_told_apart(kept, task)
+    alike = _find_ties(kept, task)
     judges = [
         replace(judge, not_told_apart=tuple(other.name for m, other in enumerate(judges) if (n, m) in alike))
         for n, judge in enumerate(judges)
@@ -431,7 +431,7 @@ def _with_values(
     return kept, left_out
 
 
-def _not_told_apart(scorers: Sequence[Scorer], task: "_Task") -> set[tuple[int, int]]:
+def _find_ties(scorers: Sequence[Scorer], task: "_Task") -> set[tuple[int, int]]:
     """Pairs, in both orders, whose correlations do not differ significantly."""
     judges = [(scorer.values[task.rows], scorer.known[task.rows]) for scorer in scorers]
     pairs, differences, drawn = pair_differences(judges, task.means, task.draws)

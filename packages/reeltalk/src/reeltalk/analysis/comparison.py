@@ -382,7 +382,7 @@ class PairComparer:
         Raises:
             BenchmarkError: They have no turn in common, or none that was asked in the same way.
         """
-        a, b = self.turns.asked[:, first], self.turns.asked[:, second]
+        a, b = self.turns.wordings[:, first], self.turns.wordings[:, second]
         if self.settings.unpaired or not a.any() or not b.any() or ((a == b) & (a > 0)).any():
             return
         names = [self.board.models[index].name for index in (first, second)]
@@ -593,7 +593,7 @@ class PairComparer:
         if sheet.item != "turn":
             asked_a, asked_b = scored_a | alike, scored_b | alike
         else:
-            asked_a, asked_b = self.turns.asked[:, blank.first] > 0, self.turns.asked[:, blank.second] > 0
+            asked_a, asked_b = self.turns.wordings[:, blank.first] > 0, self.turns.wordings[:, blank.second] > 0
         return LeftOut(
             only_first=int((within & asked_a & ~asked_b).sum()),
             only_second=int((within & asked_b & ~asked_a).sum()),

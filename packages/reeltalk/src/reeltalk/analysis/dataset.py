@@ -131,7 +131,7 @@ class DatasetNumbers:
     """Turns with answer options."""
     moments: int = 0
     """Turns with a time at which they are asked."""
-    asked_at: Counter[int] = field(default_factory=Counter)
+    by_tenth: Counter[int] = field(default_factory=Counter)
     """Turns by the tenth of their video in which they are asked, or at whose end, from 0."""
     evidence_s: Spread = field(default_factory=Spread)
     """Lengths of evidence intervals, to a tenth of a second."""
@@ -337,7 +337,7 @@ class _Turns:
         if turn.asked_at_s is not None:
             found.moments += 1
             if length_s:
-                found.asked_at[min(TENTHS - 1, int(TENTHS * turn.asked_at_s / length_s))] += 1
+                found.by_tenth[min(TENTHS - 1, int(TENTHS * turn.asked_at_s / length_s))] += 1
         for stretch in turn.evidence:
             found.evidence_s.add(round(stretch.duration_s, 1))
         if turn.checklist is not None and turn.checklist.items:

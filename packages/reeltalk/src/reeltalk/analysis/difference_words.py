@@ -40,7 +40,7 @@ def list_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
 
 
 def independent_parts(parts: Iterable[str]) -> list[str]:
-    """The signature parts of some that differ by themselves: without those that follow from another one of them."""
+    """The given parts of a signature, sorted, without those that follow from another one of them."""
     there = set(parts)
     return sorted(part for part in there if not there & set(_words().get(part, {}).get("follows", ())))
 

@@ -112,7 +112,7 @@ def human_ratings(runs: Sequence[Run], files: Sequence[Path], places: Iterable[P
                 codes = {item_code(place): place for place in places}
             add(_in_sheet(file, codes), file)
         else:
-            add(_in_rows(file), file)
+            add(_read_rows(file), file)
         sources.append(str(file))
     if not found:
         looked = ", ".join(map(str, files)) or "the runs' scores/judged-*.jsonl"
@@ -138,7 +138,7 @@ def _in_run(run: Run, protocol: str) -> Iterator[tuple[int | None, HumanRating |
             yield None, *_rating(row)
 
 
-def _in_rows(file: Path) -> Iterator[tuple[int, HumanRating | None, str]]:
+def _read_rows(file: Path) -> Iterator[tuple[int, HumanRating | None, str]]:
     if not file.is_file():
         raise InputError("no such file", file=file, hint="check the path")
     for line, row in enumerate(open_rows(file, JudgedScore), start=1):

@@ -18,6 +18,7 @@ from reeltalk.store.runs import Run
 RETRIED_STAGES: Final = ("evaluate", "judge")
 """Kinds of runs that `retry` can repeat."""
 MOST_STEPS: Final = 3
+"""Most steps that are suggested."""
 SMALLEST_DIFFERENCE: Final = 5.0
 """The smallest difference to look for, in hundredths of the metric's scale: nobody adds videos for less."""
 MOST_TIMES_THE_VIDEOS: Final = 10

@@ -185,7 +185,7 @@ def _profile(turns: TaggedTurns, often: Mapping[str, Frequency], model: int) -> 
         overall=None
         if turns.withheld(model, turns.tagged)
         else _weighted_mean(turns, credit, np.ones_like(credit), kept),
-        tagged_turns=int((turns.tagged & turns.was_asked[:, model]).sum()),
+        tagged_turns=int((turns.tagged & turns.due[:, model]).sum()),
         rank_correlation=correlation("spearman", np.array([a for a, _ in pairs]), np.array([b for _, b in pairs]))[0],
         labels=labels,
         strengths=tuple(

@@ -156,9 +156,9 @@ class Turns:
         self._columns = self._answers["column"].to_numpy().astype(np.intp)
         self.places = items.drop("item_id")
         """(N,) where each turn belongs, from the first model that was asked it."""
-        self.asked = np.zeros((len(items), len(board.models)), np.uint64)
+        self.wordings = np.zeros((len(items), len(board.models)), np.uint64)
         """(N, M) hash of the wording that each model was asked; 0 if it was not asked."""
-        self.asked[self._rows, self._columns] = self._answers["wording"].to_numpy()
+        self.wordings[self._rows, self._columns] = self._answers["wording"].to_numpy()
         self.sheet = lru_cache(maxsize=CACHED_MATRICES)(self._make_sheet)
         """Returns a metric's values; None if the runs have no values of single items."""
         self._styles: dict[int, Floats] = {}
@@ -166,11 +166,11 @@ class Turns:
 
     def same_wording(self, sheet: ScoreMatrix, first: int, second: int) -> Bools:
         """(N,) true for items that both models were asked in the same words."""
-        alike: Bools = (self.asked[:, first] == self.asked[:, second]) & (self.asked[:, first] > 0)
+        alike: Bools = (self.wordings[:, first] == self.wordings[:, second]) & (self.wordings[:, first] > 0)
         if sheet.item == TURN:
             return alike
         # A unit is judged as a whole: if one turn differs, or only one model has it, the units are not the same.
-        anywhere = (self.asked[:, first] > 0) | (self.asked[:, second] > 0)
+        anywhere = (self.wordings[:, first] > 0) | (self.wordings[:, second] > 0)
         spoiled = set(self.places.filter(anywhere & ~alike).select(UNIT_COLUMNS).iter_rows())
         return np.array([unit not in spoiled for unit in sheet.places.select(UNIT_COLUMNS).iter_rows()], bool)
 
@@ -284,7 +284,7 @@ class Turns:
         """(N, M) NaN where there is no score; None if no turn has one."""
         if SCORE + metric not in self._answers.columns:
             return None
-        values = np.full(self.asked.shape, np.nan)
+        values = np.full(self.wordings.shape, np.nan)
         values[self._rows, self._columns] = self._answers[SCORE + metric].fill_null(np.nan).to_numpy()
         return values if np.isfinite(values).any() else None
 

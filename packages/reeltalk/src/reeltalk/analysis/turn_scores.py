@@ -83,7 +83,7 @@ class TaggedTurns:
     """(N, M) 0 to 1; NaN if a model has no score."""
     tag_credit: Mapping[str, Floats]
     """(N, M) credit at one tag, if a rubric gives it; else NaN. Most tags have no entry."""
-    was_asked: Flags
+    due: Flags
     """(N, M) whether the model was asked."""
     measures: tuple[str | None, ...]
     """(M,) measure of how right each model's answers are; None if there is none."""
@@ -167,7 +167,7 @@ def tagged_turns(
         groups=groups,
         credit=shares,
         tag_credit={tag: at_tags[tag] for tag in at_tags if np.isfinite(at_tags[tag]).any()},
-        was_asked=asked,
+        due=asked,
         measures=measures,
         unscored=unscored,
         from_benchmark=from_benchmark,

@@ -118,12 +118,12 @@ class HistoryAnswerer:
         found: list[StatedAnswer] = []
         for turn, (earlier, answer) in enumerate(history):
             before = contexts[turn - 1] if turn and rests_on_history(earlier) else frozenset()
-            context = frozenset(_told(earlier)) | before
+            context = frozenset(_topic_words(earlier)) | before
             others = named & set(content_words(earlier))
             like = not about or not others or bool(about & others)
             if like and is_yes_no(earlier) == decides and (decides or question_head(earlier) == head):
                 # A similar question must cover this one; with yes-or-no questions, also the other way round.
-                covered = self._coverage(asked, meant, context | set(_told(answer)), verbs=decides)
+                covered = self._coverage(asked, meant, context | set(_topic_words(answer)), verbs=decides)
                 if decides:
                     covered = min(
                         covered,
@@ -137,7 +137,7 @@ class HistoryAnswerer:
                 if covered >= self._least:
                     found.append(StatedAnswer(answer, turn, covered, True))
             for number, sentence in enumerate(_sentences(answer)):
-                own = frozenset(_told(sentence))
+                own = frozenset(_topic_words(sentence))
                 # The first sentence answers its own question and shares its words; a later one does not.
                 words = own | context if number == 0 and polarity(sentence) is None else own
                 covered = self._coverage(asked, meant, words)
@@ -196,7 +196,7 @@ def rests_on_history(question: str) -> bool:
         if word in _POINTING:
             return True
         rests = rests or word in _GOING_ON
-        told = _told(word)
+        told = _topic_words(word)
         if told and since <= 2 and told[0] not in _ASIDE and told[0] not in _LIGHT:
             # The question names a thing, to which later pronouns refer.
             return False
@@ -235,13 +235,13 @@ def _topic(question: str) -> tuple[str, ...]:
     """Topic words of a question, without the alternatives that it offers unless nothing else is left."""
     alternatives: set[str] = set()
     for match in re.finditer(r"(?:(\w+), )?(\w+) or (\w+)", question.lower()):
-        alternatives.update(word for part in match.groups() if part for word in _told(part))
-    told = _told(question)
+        alternatives.update(word for part in match.groups() if part for word in _topic_words(part))
+    told = _topic_words(question)
     return tuple(word for word in told if word not in alternatives) or told
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _told(text: str) -> tuple[str, ...]:
+def _topic_words(text: str) -> tuple[str, ...]:
     """Topic words of a text: content words and words of order, with synonyms as one word."""
     order = [word for word in words_of(text) if word in ORDER_WORDS]
     people = ["people"] if _PEOPLE.search(text) else []

@@ -71,7 +71,7 @@ class InContextAnswerer:
     def __init__(self, turns: Sequence[KnownTurn]) -> None:
         self.turns = tuple(turns)
         self.index = QuestionIndex(self.turns)
-        in_context = [_said_with_context(turn.question, turn.history) for turn in self.turns]
+        in_context = [_add_context(turn.question, turn.history) for turn in self.turns]
         self._context = QuestionIndex(
             [KnownTurn(text, turn.answer, turn.video_id) for text, turn in zip(in_context, self.turns, strict=True)]
         )
@@ -126,7 +126,7 @@ class InContextAnswerer:
                 the seconds passed then votes for the answer with the seconds passed now.
         """
         similarity = self.index.similarities(question, without=without)
-        in_context = self._context.similarities(_said_with_context(question, history), without=without)
+        in_context = self._context.similarities(_add_context(question, history), without=without)
         if new_form:
             same = self._forms == question_form(question)
             similarity, in_context = np.where(same, -1.0, similarity), np.where(same, -1.0, in_context)
@@ -214,7 +214,7 @@ def right_answers(possible: Sequence[PossibleAnswer], turn: KnownTurn) -> NDArra
     return np.array([agrees(one.text, [turn.answer], turn.question) for one in possible], bool)
 
 
-def _said_with_context(question: str, history: tuple[tuple[str, str], ...]) -> str:
+def _add_context(question: str, history: tuple[tuple[str, str], ...]) -> str:
     return " ".join((question, *referent_words(question, history)))
 
 

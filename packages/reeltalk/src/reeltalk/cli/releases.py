@@ -17,7 +17,7 @@ from reeltalk.schema.gates import Only
 from reeltalk.schema.settings import Settings, settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.evaluation.asked_turns import AskedTurn
+    from reeltalk.evaluation.due_turns import DueTurn
     from reeltalk.formats.training_samples import SampleLayout
     from reeltalk.metrics.selection import TurnSelection
     from reeltalk.schema.sft import TokenCounter
@@ -227,11 +227,9 @@ def _print_last(line: str, selection: str) -> None:
     print(f"{line}; {selection}" if selection else line)
 
 
-def _chosen_turns(
-    benchmark: "Benchmark", options: PartOptions, only: Only
-) -> tuple["TurnSelection", list["AskedTurn"]]:
+def _chosen_turns(benchmark: "Benchmark", options: PartOptions, only: Only) -> tuple["TurnSelection", list["DueTurn"]]:
     """The turns that are asked, with the content that they are of."""
-    from reeltalk.evaluation.asked_turns import list_asked_turns
+    from reeltalk.evaluation.due_turns import list_due_turns
     from reeltalk.evaluation.playing.script import scripts_of
     from reeltalk.evaluation.playing.subtitles import spoken_lines
     from reeltalk.evaluation.settings import PlaySettings
@@ -248,13 +246,13 @@ def _chosen_turns(
         subtitles=options.subtitles,
     )
     chosen = scripts_of(found, play, limit=options.limit)
-    turns = list_asked_turns(chosen, play, subtitles=spoken_lines(found.content) if play.subtitles else None)
+    turns = list_due_turns(chosen, play, subtitles=spoken_lines(found.content) if play.subtitles else None)
     return found, turns
 
 
 def _export_questions(benchmark: Path, out: Path, options: PartOptions, *, only: Only, overwrite: bool) -> int:
     """Write the turns that are asked as a table for somebody's own inference script."""
-    from reeltalk.evaluation.asked_turns import question_rows
+    from reeltalk.evaluation.due_turns import question_rows
     from reeltalk.evaluation.playing.script import media_of
     from reeltalk.stages.layouts import write_selection, write_table_file
     from reeltalk.store.benchmark import Benchmark

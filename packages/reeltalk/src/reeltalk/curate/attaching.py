@@ -122,10 +122,10 @@ def attach(
                     for video in there
                     if video.id in transcripts and video.duration_s is not None
                 ),
-                *_told("transcripts go on after the end of their videos, and their last lines are left out", late),
+                *_enumerate("transcripts go on after the end of their videos, and their last lines are left out", late),
                 *unusual(known.values()),
-                *_told("videos still have no file", [name for name in lacking if name not in unread]),
-                *_told("files belong to no video", idle),
+                *_enumerate("videos still have no file", [name for name in lacking if name not in unread]),
+                *_enumerate("files belong to no video", idle),
             ]
         ),
     )
@@ -166,7 +166,7 @@ def _add_speech(
     return len(rows), late
 
 
-def _told(what: str, names: Sequence[str]) -> Iterator[str]:
+def _enumerate(what: str, names: Sequence[str]) -> Iterator[str]:
     if names:
         yield f"{len(names):,} {what}: {', '.join(names)}"
 

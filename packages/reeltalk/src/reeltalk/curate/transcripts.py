@@ -80,7 +80,7 @@ _LINE_BREAK: Final = re.compile(r"\\[Nh]|<br\s?/?>", re.IGNORECASE)
 """Of Advanced SubStation Alpha, left by a conversion, and of HTML."""
 _LABEL: Final = re.compile(r"\[?(SPEAKER_\d+)\]?:\s+")
 """How WhisperX writes speakers into subtitles."""
-_NOT_SAID: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_INVISIBLE: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 """Marks of the direction of writing, which tools leave open, and of byte order between joined files."""
 _SEGMENTS: Final = ("segments", "transcription", "chunks", "words")
 """Lists of openai-whisper, faster-whisper and WhisperX; of whisper.cpp; of transformers; and of OpenAI's service, if it
@@ -394,7 +394,7 @@ def _times(text: str) -> tuple[str, str] | None:
     """The halves of a line that is meant as a pair of times; None for one that is spoken."""
     if not (":" in text or "：" in text) or len(text) > LONGEST_TIMES:
         return None
-    text = text if text.isascii() else _NOT_SAID.sub("", text)
+    text = text if text.isascii() else _INVISIBLE.sub("", text)
     if not _CLOCK.match(text):
         return None
     start, *end = _ARROW.split(text, maxsplit=1)
@@ -564,7 +564,7 @@ def _writable(text: str, repairs: Repairs) -> str:
     """A text without characters that no table can hold."""
     kept = without_controls(text).encode("utf-8", "replace").decode()
     repairs.counts["characters"] += kept != text or refusal(kept) is not None
-    return " ".join(_NOT_SAID.sub("", kept).split())
+    return " ".join(_INVISIBLE.sub("", kept).split())
 
 
 def _check_length(length: int, most: int, name: str, cue: _Cue) -> None:

@@ -60,7 +60,7 @@ class AnswerSet:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _PlacedTurn:
     video_id: str
     position: int
     turn: Turn
@@ -93,7 +93,7 @@ def answer_sets(
         by_model[answer.model].append(answer)
     if model is not None and len(by_model) > 1:
         raise BenchmarkError(f"{source} holds answers of {len(by_model)} models, so --model cannot name them all")
-    own, asked = _asked(content), _asked(benchmark) if benchmark else None
+    own, asked = _index_turns(content), _index_turns(benchmark) if benchmark else None
     return [
         _answer_set(name, model or name, answers, content, source, sha256, own, asked)
         for name, answers in by_model.items()
@@ -103,7 +103,7 @@ def answer_sets(
 def expected_items(benchmark: Content, sets: Sequence[AnswerSet]) -> frozenset[str]:
     """Every turn with a reference among the kinds of units (chains, paths, dialogues) that any model answered."""
     answered = {turn.unit_id for answer_set in sets for turn in answer_set.turns}
-    asked = _asked(benchmark)
+    asked = _index_turns(benchmark)
     kinds = {kind for kind, unit_id, _ in asked if unit_id in answered}
     return frozenset(
         item_id(unit_id, position)
@@ -112,9 +112,9 @@ def expected_items(benchmark: Content, sets: Sequence[AnswerSet]) -> frozenset[s
     )
 
 
-def _asked(content: Content) -> dict[tuple[str, str, int], _Asked]:
+def _index_turns(content: Content) -> dict[tuple[str, str, int], _PlacedTurn]:
     splits = {video.id: video.split for video in content.videos}
-    asked: dict[tuple[str, str, int], _Asked] = {}
+    asked: dict[tuple[str, str, int], _PlacedTurn] = {}
     units: list[tuple[str, QAChain | Dialogue]] = [
         *(("chain", chain) for chain in content.chains),
         *(("dialogue", dialogue) for dialogue in content.dialogues),
@@ -123,11 +123,11 @@ def _asked(content: Content) -> dict[tuple[str, str, int], _Asked]:
         task = unit.task if isinstance(unit, Dialogue) else None
         for index, turn in enumerate(unit.turns):
             position = index if turn.position is None else turn.position
-            asked[kind, unit.id, position] = _Asked(unit.video_id, position, turn, task, splits.get(unit.video_id))
+            asked[kind, unit.id, position] = _PlacedTurn(unit.video_id, position, turn, task, splits.get(unit.video_id))
     for path in content.paths:
         for index, step in enumerate(path.steps):
             turn_of = step.turn or asked[step.ref.unit, step.ref.unit_id, step.ref.turn_index].turn
-            asked["path", path.id, index] = _Asked(path.video_id, index, turn_of, None, splits.get(path.video_id))
+            asked["path", path.id, index] = _PlacedTurn(path.video_id, index, turn_of, None, splits.get(path.video_id))
     return asked
 
 
@@ -138,8 +138,8 @@ def _answer_set(
     content: Content,
     source: str,
     sha256: str,
-    own: dict[tuple[str, str, int], _Asked],
-    asked: dict[tuple[str, str, int], _Asked] | None,
+    own: dict[tuple[str, str, int], _PlacedTurn],
+    asked: dict[tuple[str, str, int], _PlacedTurn] | None,
 ) -> AnswerSet:
     units: dict[tuple[str, str], tuple[Turn, ...]] = {}
     units |= {("dialogue", unit.id): unit.turns for unit in content.dialogues}
@@ -195,7 +195,7 @@ def _answer_set(
     return AnswerSet(shown_name, source, sha256, rows, turns, duplicates, dict(not_scored), tuple(others))
 
 
-def _answered_turn(model: str, place: tuple[str, str, int], found: _Asked) -> AnsweredTurn:
+def _answered_turn(model: str, place: tuple[str, str, int], found: _PlacedTurn) -> AnsweredTurn:
     """The row of a turn without an answer."""
     turn = found.turn
     return AnsweredTurn.model_validate(
@@ -229,7 +229,7 @@ def _why(answer: Answer) -> str | None:
     return "the protocol does not ask this turn" if answer.state is AnswerState.NOT_ASKED else None
 
 
-def _wording(answer: Answer, found: _Asked) -> tuple[str, tuple[str, ...]]:
+def _wording(answer: Answer, found: _PlacedTurn) -> tuple[str, tuple[str, ...]]:
     """Question and references of this row. A source may word a turn differently in two files."""
     question = answer.asked_as if answer.asked_as is not None else found.turn.question
     references = answer.referred_to if answer.referred_to is not None else found.turn.references

@@ -47,24 +47,24 @@ def _kinds(*names: ModelKind) -> frozenset[ModelKind]:
     return frozenset(names)
 
 
-_ASKED: Final = _kinds("server", "provider")
-_LANGUAGE: Final = _ASKED | _kinds("streaming", "transformers")
+_REMOTE: Final = _kinds("server", "provider")
+_LANGUAGE: Final = _REMOTE | _kinds("streaming", "transformers")
 
 _TAKEN_BY: Final[Mapping[str, frozenset[ModelKind]]] = {
-    "base_url": _ASKED,
+    "base_url": _REMOTE,
     "api_key_env": _kinds("server"),
     "sees": _LANGUAGE | _kinds("mini", "python"),
-    "temperature": _ASKED,
-    "reasoning_effort": _ASKED,
+    "temperature": _REMOTE,
+    "reasoning_effort": _REMOTE,
     "max_reply_tokens": _LANGUAGE | _kinds("mini"),
     "memory": _kinds("streaming", "mini"),
     "memory_frames": _kinds("streaming", "mini"),
     "first_token": _kinds("server"),
     "batch": _kinds("provider"),
-    "price_in": _ASKED,
-    "price_out": _ASKED,
-    "image_tokens": _ASKED,
-    "epochs": _ASKED | _kinds("python"),
+    "price_in": _REMOTE,
+    "price_out": _REMOTE,
+    "image_tokens": _REMOTE,
+    "epochs": _REMOTE | _kinds("python"),
     "prompt": _LANGUAGE,
     "answer_style": _LANGUAGE,
     "frame_times": _LANGUAGE,
@@ -83,7 +83,7 @@ UNSIGNED: Final = frozenset(
 FRAME_OPTIONS: Final = ("frames", "fps", "longest_side", "square")
 """Options of `evaluate` about pictures, which have no effect with `--policy none`."""
 _IN_CHAT: Final[Mapping[str, frozenset[ModelKind]]] = {
-    "sees": _ASKED,
+    "sees": _REMOTE,
     "memory": _LANGUAGE | _kinds("mini", "python"),
     "memory_frames": _LANGUAGE | _kinds("mini", "python"),
     "first_token": _kinds(),
@@ -96,14 +96,14 @@ _IN_STREAMS: Final[Mapping[str, frozenset[ModelKind]]] = {
     "first_token": _kinds(),
     "batch": _kinds(),
 }
-_JUDGES: Final = _ASKED | _kinds("transformers")
+_JUDGES: Final = _REMOTE | _kinds("transformers")
 _OF_JUDGES: Final[Mapping[str, frozenset[ModelKind]]] = {
     "judge": _JUDGES,
-    "judge_base_url": _ASKED,
+    "judge_base_url": _REMOTE,
     "judge_api_key_env": _kinds("server"),
     "judge_max_reply_tokens": _JUDGES,
-    "judge_price_in": _ASKED,
-    "judge_price_out": _ASKED,
+    "judge_price_in": _REMOTE,
+    "judge_price_out": _REMOTE,
     "compat": _JUDGES,
     "published": _JUDGES,
     "prompts": _JUDGES,
@@ -112,14 +112,14 @@ _OF_JUDGES: Final[Mapping[str, frozenset[ModelKind]]] = {
     "judge_shots": _JUDGES,
     "eval_rounds": _JUDGES,
     "checklist_version": _JUDGES,
-    "timeout_s": _ASKED,
-    "max_retries": _ASKED,
-    "give_up_after_s": _ASKED,
-    "backoff_s": _ASKED,
-    "preflight": _ASKED,
+    "timeout_s": _REMOTE,
+    "max_retries": _REMOTE,
+    "give_up_after_s": _REMOTE,
+    "backoff_s": _REMOTE,
+    "preflight": _REMOTE,
     "max_calls": _JUDGES,
     "max_tokens": _JUDGES,
-    "max_cost": _ASKED,
+    "max_cost": _REMOTE,
 }
 """Kinds of judges that an option of `judge` has an effect on. The others have an effect on all kinds."""
 _OF_COMMANDS: Final[Mapping[ModelCommand, Mapping[str, frozenset[ModelKind]]]] = {

@@ -245,17 +245,17 @@ def create_model(
     if spec.startswith(INSPECT):
         from reeltalk.llm.inspect_models import InspectSender
 
-        sender = InspectSender(endpoint, batch=asking.batch, kept=store, **asking.model_args(spec))
+        sender = InspectSender(endpoint, batch=asking.batch, store=store, **asking.model_args(spec))
     elif (added_model := find_added(spec)) is not None and added_model.language_model is not None:
         local = added_model.language_model(spec, asking)
         sender, connections, peak_memory = ModelSender(local), 1, local.peak_memory
         endpoint = endpoint.model_copy(update={"model": local.name})
     else:
-        sender = WireSender(endpoint, api_key=asking.api_key, stream=asking.stream, kept=store)
+        sender = WireSender(endpoint, api_key=asking.api_key, stream=asking.stream, store=store)
     if asking.preflight and not isinstance(sender, ModelSender):
         breaker = breaker_with_preflight(
             endpoint,
-            kept=store,
+            store=store,
             tell=asking.tell,
             api_key=asking.api_key,
             key_variable=asking.key_variable,

@@ -116,7 +116,7 @@ class RunFolder:
         if begun and not overwrite:
             if not differing:
                 return
-            if self._anything_asked():
+            if self._has_begun():
                 raise BenchmarkError(
                     f"{path} was begun with other settings ({', '.join(differing)}); give the same ones to continue, "
                     "choose another folder, or pass --overwrite to start again"
@@ -140,7 +140,7 @@ class RunFolder:
         if overwrite:
             write_bytes(self._work / REQUEST, write_json(self._request).encode())
 
-    def _anything_asked(self) -> bool:
+    def _has_begun(self) -> bool:
         """True if a reply or an event was stored. A run that was refused before its first question may begin again."""
         if any(self.path.glob("*.jsonl")):
             return True

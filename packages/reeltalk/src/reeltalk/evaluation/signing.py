@@ -27,7 +27,7 @@ from reeltalk.schema.scoring import hash_texts, plain_value, short_hash
 from reeltalk.store.documents import read_text
 from reeltalk.store.rows import sort_texts
 
-ASKED_FIELDS: Final = (
+QUESTION_FIELDS: Final = (
     "item_id", "video_id", "unit", "turn_index", "question", "options", "correct_option", "asked_at_s",
 )  # fmt: skip
 """Fields of a turn that a model can be shown, or that intervals and groups depend on."""
@@ -171,7 +171,7 @@ def code_hash(file: str) -> str:
 
 def questions_hash(turns: Iterable[AnsweredTurn]) -> str:
     """Eight digits over turns, without answers and references."""
-    return _hash_sorted({name: getattr(turn, name) for name in ASKED_FIELDS} for turn in turns)
+    return _hash_sorted({name: getattr(turn, name) for name in QUESTION_FIELDS} for turn in turns)
 
 
 def judged_hash(units: Iterable[JudgeUnit], judge: Judge) -> str:
@@ -182,7 +182,7 @@ def judged_hash(units: Iterable[JudgeUnit], judge: Judge) -> str:
         judge: Its `reads` names the fields that it reads. A judge without `reads` may read all fields.
     """
     reads = fields_read_by(judge)
-    of_turns = (*ASKED_FIELDS, *GROUPED_FIELDS, *(name for name in TURN_FIELDS if name in reads))
+    of_turns = (*QUESTION_FIELDS, *GROUPED_FIELDS, *(name for name in TURN_FIELDS if name in reads))
     of_units = ("kind", "id", "video_id", "task", "official", *(name for name in UNIT_FIELDS if name in reads))
     return _hash_sorted(
         {name: getattr(unit, name) for name in of_units}

@@ -211,7 +211,7 @@ class JudgingSetup:
 
     def signature(self, judge: Judge) -> tuple[tuple[str, str], ...]:
         """The judge of a protocol with its settings, and the sampling that its server accepted."""
-        asked = getattr(self.model, "asked_sampling", None)
+        asked = getattr(self.model, "requested_sampling", None)
         sent: tuple[tuple[str, str], ...] = ()
         if judge.needs_model and self.model is not None and asked is not None and asked != self.model.sampling:
             told = ",".join(f"{key}={value}" for key, value in sorted(self.model.sampling.items()))

@@ -34,12 +34,13 @@ TABLE_WORDS: Final = {
 FILE_FIELDS: Final = "fields"
 """Key of a file's `extra` that lists fields of the source whose names are also names of our own fields."""
 _OURS: Final = frozenset({*GRAPH_FACTS, "writer", "about", "scene"})
-_REVIEWED: Final = re.compile(r"[a-z_]+_(verified|manual)")
+_REVIEWED_KEY: Final = re.compile(r"[a-z_]+_(verified|manual)")
+"""A key that says whether people checked or chose the labels of a turn."""
 
 
 def is_ours(key: str) -> bool:
     """True for a key of `extra` that our own stages write. No layout can hold it."""
-    return key in _OURS or _REVIEWED.fullmatch(key) is not None
+    return key in _OURS or _REVIEWED_KEY.fullmatch(key) is not None
 
 
 def source_fields(extra: Mapping[str, Json], named: Collection[str] = ()) -> dict[str, Json]:

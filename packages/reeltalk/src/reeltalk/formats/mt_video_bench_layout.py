@@ -26,7 +26,7 @@ TASK_LABEL: Final = "mt_video_bench.task"
 ABILITY_LABEL: Final = "mt_video_bench.ability"
 """Vocabulary of the source's `Ability` values outside the six tasks."""
 
-NOT_ASKED: Final = "No need for this ability to answer."
+PLACEHOLDER_ANSWER: Final = "No need for this ability to answer."
 ERROR_MARK: Final = "[ERROR]"
 CHECKLIST_SUFFIX: Final = "_CheckList"
 CRITERION: Final = "checklist"
@@ -161,7 +161,7 @@ def reference_key(fields: dict[str, Any]) -> str:
 
 def state_of(text: str) -> AnswerState:
     """The state of an answer, from its text."""
-    if text.strip() == NOT_ASKED:
+    if text.strip() == PLACEHOLDER_ANSWER:
         return AnswerState.NOT_ASKED
     return AnswerState.FAILED if text.lstrip().startswith(ERROR_MARK) else AnswerState.ANSWERED
 
@@ -286,7 +286,7 @@ class MTVideoDocuments:
             for index, answer in answers.items()
             if index < len(dialogue.turns)
         }
-        return [texts.get(number, NOT_ASKED) for number in range(1, max(texts, default=0) + 1)]
+        return [texts.get(number, PLACEHOLDER_ANSWER) for number in range(1, max(texts, default=0) + 1)]
 
     def _results(self, file: SourceFile, dialogue: Dialogue) -> dict[str, Json]:
         scored = self.scores[file.extra["model"], file.extra["judge"], dialogue.id]

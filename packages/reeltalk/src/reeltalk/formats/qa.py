@@ -65,7 +65,7 @@ ID: Final = "qa_id"
 TASK: Final = "task"
 """The vocabulary of tasks of turns, if the turns of a dialogue have different ones."""
 MOST_COMPARED: Final = 1_000
-"""Columns whose names are compared with ours; a table with more has measurements in the others."""
+"""Most columns whose names are compared with ours. In a wider table the others hold measurements."""
 MOST_PROBLEMS: Final = 5
 """Most further problems that an error names."""
 
@@ -732,26 +732,26 @@ def write_table(content: Content, path: Path) -> list[str]:
         there |= dict.fromkeys(row)
         used |= {key for key, value in row.items() if value not in (None, [])}
     columns = [key for key in dict.fromkeys([*COLUMNS, *there]) if key in used]
-    lost = _lost(content)
+    lost = _list_lost(content)
     if not there:
         return [*lost, "the benchmark holds no question"]
     rows = Repeated(lambda: ({key: row.get(key) for key in columns} for row in questions()))
     return lost + write_table_rows(path, rows)
 
 
-def _lost(content: Content) -> list[str]:
+def _list_lost(content: Content) -> list[str]:
     dialogues = all_dialogues(content)
     turns = Repeated(lambda: (turn for dialogue in dialogues for turn in dialogue.turns))
     about = {dialogue.video_id for dialogue in dialogues}
     silent = sum(video.id not in about for video in content.videos)
     more = sum(len(turn.evidence) > 1 for turn in turns)
     empty = sum(not turn.question.strip() for turn in turns)
-    kept = {"question", "references", "asked_at_s", "evidence", "options", "correct_option", "labels", "extra"}
+    written = {"question", "references", "asked_at_s", "evidence", "options", "correct_option", "labels", "extra"}
     return [
         *lost_beyond_dialogues(content, options=True),
         *tables_left_out(content, ("speech", "entities", "events", "facts", "tag_proposals", "rubrics", "reviews")),
         *fields_left_out("dialogues", dialogues, {"id", "video_id", "task", "turns"}),
-        *fields_left_out("turns", turns, kept | {"checklist"}),
+        *fields_left_out("turns", turns, written | {"checklist"}),
         *labels_left_out(turns, (*LABELS, TASK)),
         *([f"turns keep the first of several intervals of evidence: {more:,}"] if more else []),
         *([f"turns without a question are left out: {empty:,}"] if empty else []),

@@ -13,12 +13,12 @@ from typing import Final
 from reeltalk.formats.layout import restore_form
 from reeltalk.formats.svbench_layout import (
     CRITERIA,
-    END,
+    END_KEY,
     FORMAT,
     META_COLUMNS,
     NO_SCORE,
     NOT_APPLICABLE,
-    START,
+    START_KEY,
     ChainEntry,
     LinksByText,
     clock_time,
@@ -137,14 +137,14 @@ class SVBenchDocuments:
         if clip is None or clip.interval is None:
             return [None, None]
         start, end = clip.interval.start_s, clip.interval.end_s
-        return [spell_time(start, clip.extra.get(START)), spell_time(end, clip.extra.get(END))]
+        return [spell_time(start, clip.extra.get(START_KEY)), spell_time(end, clip.extra.get(END_KEY))]
 
     def _chain(self, file: SourceFile, chain_id: str) -> dict[str, Json]:
         chain = self.chains.get(chain_id)
         if chain is None:
             return {}
         start, end = self._times(chain.clip_id)
-        row: dict[str, Json] = {"chain": _lists(chain.turns), START: start, END: end}
+        row: dict[str, Json] = {"chain": _lists(chain.turns), START_KEY: start, END_KEY: end}
         return row | {key: value for key, value in chain.extra.items() if key not in ChainEntry.model_fields}
 
     def _con(self, file: SourceFile) -> list[Json]:
@@ -158,7 +158,7 @@ class SVBenchDocuments:
         rows: dict[str, Json] = {}
         for key, chain_id in (("chain_1", before), ("chain_2", after)):
             start, end = self._times(self.chains[chain_id].clip_id)
-            rows[key] = _lists(self.chains[chain_id].turns) | {START: start, END: end}
+            rows[key] = _lists(self.chains[chain_id].turns) | {START_KEY: start, END_KEY: end}
         source, target = self.chains[before].turns, self.chains[after].turns
         linkages = [
             row
@@ -223,7 +223,7 @@ class SVBenchDocuments:
         rows = self.answers.get((file.extra["model"], unit, unit_id), [])
         if not rows:
             return {}
-        asked = [_asked(row, self._turn(unit, unit_id, row.turn_index)) for row in rows]
+        asked = [_wording(row, self._turn(unit, unit_id, row.turn_index)) for row in rows]
         questions, references = ([pair[place] for pair in asked] for place in (0, 1))
         return {"questions": questions, "gt_answers": references, "answers": [row.text for row in rows]}
 
@@ -251,7 +251,7 @@ class SVBenchDocuments:
         rows: list[Json] = []
         for index, scores in sorted(by_turn.items()):
             answer = answers.get(index)
-            question, reference = _asked(answer, self._turn("chain", chain_id, index))
+            question, reference = _wording(answer, self._turn("chain", chain_id, index))
             text = answer.text if answer else ""
             row = {"question_id": index, "question": question, "gt_answer": reference, "model_response": text}
             rows.append(row | _evaluation(scores, "question_scores"))
@@ -277,7 +277,7 @@ def _lists(turns: Iterable[Turn]) -> dict[str, Json]:
     return {"questions": [turn.question for turn in listed], "answers": answers}
 
 
-def _asked(answer: Answer | None, turn: Turn) -> tuple[str, str]:
+def _wording(answer: Answer | None, turn: Turn) -> tuple[str, str]:
     """The question and the reference in the wording that the model or its judge was given."""
     asked, referred = (answer.asked_as, answer.referred_to) if answer else (None, None)
     return turn.question if asked is None else asked, first_reference(turn.references if referred is None else referred)
@@ -366,7 +366,7 @@ def join_inputs(content: Content) -> list[JoinInput]:
             "chainBefore": [linkage.source.turn_index for linkage in linkages],
             "chainAfter": [linkage.target.turn_index for linkage in linkages],
         }
-        return {"chain_1": {START: start}, "relationship": relationship}
+        return {"chain_1": {START_KEY: start}, "relationship": relationship}
 
     for file in files:
         own = found.get((str(file.extra.get("video")), str(file.extra.get("language"))))
@@ -377,20 +377,20 @@ def join_inputs(content: Content) -> list[JoinInput]:
             entries = with_empty_places(file.records, file.extra.get("empty", []))
             own.chain_ids += entries
             own.chains += [
-                {START: row[START]} if chain_id and START in row else {}
+                {START_KEY: row[START_KEY]} if chain_id and START_KEY in row else {}
                 for chain_id, row in zip(entries, rows, strict=True)
             ]
             listed.update(file.records)
         else:
             pairs = list(zip(file.records[::2], file.records[1::2], strict=True))
-            starts = [row["chain_1"].get(START) for row in rows if row and row["chain_1"]]
+            starts = [row["chain_1"].get(START_KEY) for row in rows if row and row["chain_1"]]
             own.links += map(link, pairs, starts)
             linked.update(pairs)
     for chain in content.chains:
         if chain.id not in listed:
             own = found[chain.video_id, languages[chain.id]]
             own.chain_ids.append(chain.id)
-            own.chains.append({START: start_of(chain.id)})
+            own.chains.append({START_KEY: start_of(chain.id)})
     for pair in documents.linkages:
         source = documents.chains.get(pair[0])
         if pair not in linked and source is not None and pair[1] in documents.chains:

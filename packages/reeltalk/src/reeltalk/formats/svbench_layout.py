@@ -34,8 +34,8 @@ NO_SCORE: Final = "the record has no such score"
 
 META_COLUMNS: Final = ("Video_Name", "Path_of_Video", "Sort_of_Set")
 SCENE_COLUMNS: Final = ("path", "timestamp")
-START: Final = "qac_timestamps_start"
-END: Final = "qac_timestamps_end"
+START_KEY: Final = "qac_timestamps_start"
+END_KEY: Final = "qac_timestamps_end"
 
 _LANGUAGE = re.compile(r"[a-z]{2}")
 _CLOCK = re.compile(r"([0-9]{1,5}):([0-5]?[0-9]):([0-5]?[0-9](?:\.[0-9]{1,12})?)")

@@ -11,9 +11,9 @@ from reeltalk.formats.export_losses import FILE_FIELDS, fields_like_ours
 from reeltalk.formats.release import UNNAMED, ReleaseFile, ReleaseReader
 from reeltalk.formats.svbench_documents import SVBenchDocuments
 from reeltalk.formats.svbench_layout import (
-    END,
+    END_KEY,
     LANGUAGE,
-    START,
+    START_KEY,
     FolderFacts,
     first_reference,
     relation_of,
@@ -159,7 +159,9 @@ class SVBenchReader(ReleaseReader):
                     id=ClipId(f"{video_id}/{self.clip_counts[video_id]}"),
                     video_id=VideoId(video_id),
                     interval=Interval(start_s=key[1], end_s=key[2]),
-                    extra={name: time for name, time in ((START, start), (END, end)) if not isinstance(time, float)},
+                    extra={
+                        name: time for name, time in ((START_KEY, start), (END_KEY, end)) if not isinstance(time, float)
+                    },
                 )
             self.clip_counts[video_id] += 1
             self.clips[clip.id] = clip
@@ -456,7 +458,7 @@ class SVBenchReader(ReleaseReader):
         spelling: list[Json] = []
         if chain.clip_id and interval:
             extra = self.clips[chain.clip_id].extra
-            spelling = [extra.get(START, interval.start_s), extra.get(END, interval.end_s)]
+            spelling = [extra.get(START_KEY, interval.start_s), extra.get(END_KEY, interval.end_s)]
         same_spelling = same_times and list(map(repr, times)) == list(map(repr, spelling))
         update = {
             "turn": None if same_text and same_times else turn,

@@ -37,7 +37,7 @@ _LEADING: Final = re.compile(rf"\A(?:(?:Frame-?\d+: ?)?{PLACEHOLDER}\s?)*")
 _SENDERS: Final = {"user": "human", "assistant": "gpt"}
 
 
-class _Said(SourceModel):
+class _Message(SourceModel):
     sender: Annotated[Literal["human", "gpt"], Field(alias="from")]
     value: Annotated[str, Field(min_length=1)]
 
@@ -45,7 +45,7 @@ class _Said(SourceModel):
 class _Line(SourceModel):
     id: str | int | None = None
     image: list[str] | str = Field(default_factory=list)
-    conversations: Annotated[list[_Said], Field(min_length=2)]
+    conversations: Annotated[list[_Message], Field(min_length=2)]
     video_id: str | None = None
     frame_times_s: list[float | None] | None = None
     asked_at_s: list[float | None] | None = None

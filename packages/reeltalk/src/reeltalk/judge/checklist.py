@@ -33,8 +33,8 @@ from reeltalk.schema.scoring import JudgedScore
 ERROR: Final = "[ERROR] "
 """The official inference scripts store this and the error in place of an answer that failed."""
 
-PLACEHOLDER: Final = "No need for this ability to answer."
-"""They store this for a round that is not asked."""
+PLACEHOLDER_ANSWER: Final = "No need for this ability to answer."
+"""What MT-Video-Bench's scripts store as the answer to a round that is not asked."""
 
 _FENCE: Final = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 
@@ -126,7 +126,7 @@ class ChecklistJudge:
                     rows.append(await self._fixed(unit, turn, items, judging, sample))
                 if not self.compat:
                     continue
-                said = await self._said(turn, items, judging, sample)
+                said = await self._ask_official(turn, items, judging, sample)
                 if self.published and said is not None and turn.state is AnswerState.ANSWERED:
                     read = _by_key(said, len(items), turn.text)
                     rows.append(_counted_or_not(unit, turn, items, read, judging.name, sample))
@@ -153,7 +153,7 @@ class ChecklistJudge:
             **context,
         )
 
-    async def _said(
+    async def _ask_official(
         self, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
     ) -> Judgement[str] | None:
         """The judge's replies in the official layout; None if the official script leaves the round out."""
@@ -237,12 +237,12 @@ def _read_keys(text: str, count: int, answer: str) -> tuple[dict[str, str], bool
     found = record.model_dump(exclude_unset=True)
     prose = own_reply(text, [answer])
     for number, key in enumerate(keys, start=1):
-        if key in found and any(told != found[key] for told in _told_of_item(prose, number)):
+        if key in found and any(told != found[key] for told in _find_verdicts(prose, number)):
             raise MalformedReplyError(f"its words about item {number} contradict its verdict", text)
     return found, lenient
 
 
-def _told_of_item(prose: str, number: int) -> Iterator[str]:
+def _find_verdicts(prose: str, number: int) -> Iterator[str]:
     """Yes or No for each line about an item on which one of the two stands as a verdict."""
     lines = rf"^(?:.*\b(?:[AQ]|Question|question|Item|item)\s*|[\W_]*){number}\b(.*)"
     for found in re.finditer(lines, prose, re.MULTILINE):
@@ -435,7 +435,7 @@ def official_answer(turn: AnsweredTurn) -> str | None:
     if turn.text.strip() or turn.state is AnswerState.ANSWERED:
         return turn.text
     if turn.state is AnswerState.NOT_ASKED:
-        return PLACEHOLDER
+        return PLACEHOLDER_ANSWER
     return None if turn.reason == NOT_IN_SOURCE else f"{ERROR}{turn.reason or 'no answer'}"
 
 

@@ -143,7 +143,7 @@ def _gives(said: str, reference: str, question: str) -> bool:
     if (expected := _yes_or_no(reference)) is not None and (
         _HAN.search(reference) or len(_bare(due)) == 1 or is_yes_no(question)
     ):
-        return _said_yes_or_no(said, question) == expected
+        return _read_yes_or_no(said, question) == expected
     if times := _times(reference):
         told = _times(said) or ([float(tokens[0])] if len(tokens) == 1 and _is_number(tokens[0]) else [])
         return bool(told) and abs(told[0] - times[0]) <= WITHIN_S and len(set(told)) == 1 and not is_negated(said)
@@ -417,7 +417,7 @@ def _yes_or_no(text: str) -> str | None:
     return next((said for said in ("no", "yes") if bare in _chinese()[said].split()), polarity(text))
 
 
-def _said_yes_or_no(said: str, question: str) -> str | None:
+def _read_yes_or_no(said: str, question: str) -> str | None:
     """*yes* or *no* as an answer begins, or as its statement about the question implies; None if it says neither."""
     if _HAN.search(said):
         start = said.lstrip(" ，,。")

@@ -48,7 +48,7 @@ class _Columns:
         self.reasons: dict[int, str] = {}
         self.lacking: dict[int, float] = {}
         self._numbers: tuple[dict[Any, int], dict[Any, int], dict[Any, int]] = {}, {}, {}
-        self._told: dict[str, str] = {}
+        self._interned: dict[str, str] = {}
 
     def add(self, item: MeanItem) -> None:
         place = len(self.value)
@@ -67,14 +67,14 @@ class _Columns:
             else:
                 self.mean_of.append(_number(item.mean_of, item.mean_of, self._numbers[2], self.means))
         if item.reason is not None:
-            self.reasons[place] = self._told.setdefault(item.reason, item.reason)
+            self.reasons[place] = self._interned.setdefault(item.reason, item.reason)
         if item.lacking:
             self.lacking[place] = item.lacking
 
     def close(self) -> None:
         """Forget what only adding needs."""
         self._numbers = {}, {}, {}
-        self._told = {}
+        self._interned = {}
 
     def item(self, place: int) -> MeanItem:
         flags = self.flags[place]

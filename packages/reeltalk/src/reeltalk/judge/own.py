@@ -22,6 +22,7 @@ from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore
 
 Rule = Callable[[str, list[str], str], object]
+"""Scores an answer. It gets the question, the references and the answer."""
 NEEDED_ATTRIBUTES: Final = ("name", "scale")
 JUDGE_ATTRIBUTES: Final = ("name", "needs_model", "signature", "judge", "measures")
 """A class with all of these attributes is a `Judge` itself."""

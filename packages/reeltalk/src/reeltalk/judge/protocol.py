@@ -47,8 +47,8 @@ class ProtocolCriterion:
     """Lowest value of a right answer; None if none was published or chosen."""
     tagged: bool = False
     """True if there are also rows `NAME.TAG` for single tags of a turn."""
-    asked: str = ""
-    """Question for people who rate the same answers; empty if people cannot rate it."""
+    rating_title: str = ""
+    """Title for people who rate the same answers; empty if people cannot rate it."""
     levels: Mapping[str, str] = field(default_factory=dict)
     """Meaning of each mark or range of marks, for people."""
     step: float = 1.0

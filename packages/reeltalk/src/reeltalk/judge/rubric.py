@@ -101,7 +101,7 @@ class RubricJudge(SingleTurnJudge):
         """A row, and one for each tag with its own credit."""
         turn, by = unit.turns[index], model.name if model is not None else NO_MODEL
         rubric = turn.rubric or TurnRubric(items=(RubricItem(says=turn.references[0]),))
-        judged = await _asked(turn, rubric, model, self.prompts) if model is not None else _by_words(turn)
+        judged = await _ask_judge(turn, rubric, model, self.prompts) if model is not None else _by_words(turn)
         if judged.verdict is None:
             return [unscored_row(unit, self.name, by, judged.reason or "", turn=turn, replies=judged.replies)]
         met = [judged.verdict[f"A{number}"] == "Yes" for number in range(1, len(rubric.items) + 1)]
@@ -173,7 +173,7 @@ def credit_by_tag(rubric: TurnRubric, met: Sequence[bool], tags: Sequence[str]) 
     return found
 
 
-async def _asked(
+async def _ask_judge(
     turn: AnsweredTurn, rubric: TurnRubric, model: AsyncModel, prompts: Prompts
 ) -> Judgement[dict[str, str]]:
     def words(due: Sequence[int]) -> str:

@@ -473,10 +473,10 @@ PROTOCOLS: Final = (
         create=_create("llm-acc"),
         criteria=(
             ProtocolCriterion(
-                "llm_acc", "LLM-Acc", pass_mark=0.5, asked="Right or wrong", levels={"1": "right", "0": "wrong"}
+                "llm_acc", "LLM-Acc", pass_mark=0.5, rating_title="Right or wrong", levels={"1": "right", "0": "wrong"}
             ),
             ProtocolCriterion(
-                "llm_rel", "LLM-Rel", 0.0, 5.0, asked="Match with the reference",
+                "llm_rel", "LLM-Rel", 0.0, 5.0, rating_title="Match with the reference",
                 levels={
                     "5": "says the same as the reference",
                     "4": "nearly the same; a detail is missing or different",
@@ -500,7 +500,7 @@ PROTOCOLS: Final = (
         create=_create("lave"),
         criteria=(
             ProtocolCriterion(
-                "lave", "LAVE", pass_mark=0.75, asked="Correctness beside the reference", step=0.5,
+                "lave", "LAVE", pass_mark=0.75, rating_title="Correctness beside the reference", step=0.5,
                 levels={
                     "1": "correct",
                     "0.5": "ambiguous or incomplete",
@@ -521,7 +521,7 @@ PROTOCOLS: Final = (
         create=_create("gpt-score"),
         criteria=(
             ProtocolCriterion(
-                "accuracy", "GPT-Score, accuracy", 0.0, 10.0, pass_mark=5.0, asked="Accuracy",
+                "accuracy", "GPT-Score, accuracy", 0.0, 10.0, pass_mark=5.0, rating_title="Accuracy",
                 levels={
                     "10": "fully right",
                     "7–9": "right but for small things",

@@ -127,21 +127,21 @@ class SVBenchJudge:
         judging = require_model(NAME, model)
         if unit.official:
             # The script also asks about a video without links; it shows no questions then.
-            return self._read_as_official(unit, judging.name, await self._said(unit, judging))
+            return self._read_as_official(unit, judging.name, await self._ask_official(unit, judging))
         if not unit.answered:
             criteria = (*CRITERIA, *(f"{criterion}{COMPAT}" for criterion in CRITERIA if self.compat))
             return _unscored(unit, criteria, judging.name, NO_UNIT)
         if self.published:
-            said = await self._said(unit, judging)
+            said = await self._ask_official(unit, judging)
             return _each_for_itself(unit, judging.name, said) + self._read_as_official(unit, judging.name, said)
         message = Message("user", self.prompts[NAME].fill(items=show_turns(unit)))
         verdict = await ask_verdict(judging, [message], SVBenchVerdict, prompts=self.prompts)
         rows = _fixed(unit, judging.name, verdict)
         if not self.compat:
             return rows
-        return rows + self._read_as_official(unit, judging.name, await self._said(unit, judging))
+        return rows + self._read_as_official(unit, judging.name, await self._ask_official(unit, judging))
 
-    async def _said(self, unit: JudgeUnit, model: AsyncModel) -> Judgement[str]:
+    async def _ask_official(self, unit: JudgeUnit, model: AsyncModel) -> Judgement[str]:
         """The judge's reply in the official layout."""
         if self.published:
             streaming = unit.official or unit.kind == "path"
@@ -345,7 +345,7 @@ def _criterion(name: str, asked: str, title: str) -> ProtocolCriterion:
         0.0,
         10.0,
         pass_mark=5.0,
-        asked=asked,
+        rating_title=asked,
         levels=dict(zip(("10", "7–9", "4–6", "1–3", "0"), _LEVELS[name], strict=False)),
         lowest=1.0 if name == "OS" else None,
         may_not_apply=name == "TU",

@@ -62,7 +62,7 @@ PROTOCOL: Final = Protocol(
             1.0,
             3.0,
             pass_mark=2.5,
-            asked="Correctness",
+            rating_title="Correctness",
             levels={
                 "3": "correct: it answers the question and is true",
                 "2": "ambiguous or incomplete: partly right, or it can be read in several ways",
@@ -292,14 +292,14 @@ class JudgeConversation:
     def skip(self, turn: AnsweredTurn) -> None:
         """Add a turn without its answer; later questions may refer to it."""
         if self._history != "none":
-            self._past.append(_asked(turn).rstrip("\n"))
+            self._past.append(_format_question(turn).rstrip("\n"))
 
     @staticmethod
     def _judged(turn: AnsweredTurn) -> str:
-        return f"{_asked(turn)}Candidate answer: {fence(turn.text)}\nOutput: "
+        return f"{_format_question(turn)}Candidate answer: {fence(turn.text)}\nOutput: "
 
 
-def _asked(turn: AnsweredTurn) -> str:
+def _format_question(turn: AnsweredTurn) -> str:
     question = f"Question: {turn.question}\n"
     if not turn.references:
         return question

@@ -56,7 +56,7 @@ def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     if re.search(r"\byes\? no\b|\bno\? yes\b", compact) or _BOTH.search(compact.replace(",", "")) or _BOTH.search(text):
         return NOTHING
     head = _head(compact)
-    body = _supposed(compact, question, key) or _told(tokens, question, key)
+    body = _supposed(compact, question, key) or _read_statement(tokens, question, key)
     if head is not None and body is not None and head != body:
         return ReadValues((), why="it contradicts itself")
     said = head or body
@@ -144,7 +144,7 @@ _BACK: Final = RULE_FILE.pattern("back")
 _STAYS: Final = RULE_FILE.pattern("stays")
 
 
-def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
+def _read_statement(tokens: list[str], question: str, key: AnswerKey) -> str | None:
     """*yes* or *no* as implied by a statement; None if it implies neither."""
     text = " ".join(tokens)
     act = Act.of(key.about[0]) if key.about and "|" in key.about[0] else None
@@ -190,7 +190,7 @@ def _at(tokens: Sequence[str], word: str) -> Mention:
 
 
 _NEVER: Final = RULE_FILE.pattern("never")
-_UNTOLD: Final = RULE_FILE.pattern("untold")
+_NOT_SHOWN: Final = RULE_FILE.pattern("not_shown")
 _CLAIMS: Final = RULE_FILE.pattern("claims")
 
 
@@ -313,7 +313,7 @@ def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues
     for part in re.split(r" ?[.,;!?:] ?|\bbut\b|\bthough\b|\bhowever\b", " ".join(tokens)):
         if not re.search(r"[a-z]", part):
             continue
-        if lexicon().refusals.search(part) or _UNTOLD.search(part):
+        if lexicon().refusals.search(part) or _NOT_SHOWN.search(part):
             refused = True
         elif _claims_to_know(part.strip()):
             return ReadValues((part.strip(" ,"),), why="it claims to know")

@@ -231,19 +231,19 @@ def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     between = [tokens[a.end : b.start] for a, b in itertools.pairwise(standing)]
     if any("or" in words for words in between) and len({m.values for m in standing}) > 1:
         return ReadValues(tuple("/".join(sorted(m.values)) for m in standing), why="it leaves open which")
-    if any(is_unlike(tokens, m, key.looks) or _has_company(tokens, m) for m in standing):
+    if any(is_unlike(tokens, m, key.looks) or _is_listed_with_unknown(tokens, m) for m in standing):
         return ReadValues(tuple("/".join(sorted(m.values)) for m in standing), why="it says something else as well")
-    return _told_apart(compare_values([m.values for m in standing], key), standing, key, tokens)
+    return _drop_ambiguous(compare_values([m.values for m in standing], key), standing, key, tokens)
 
 
-def _has_company(tokens: Sequence[str], mention: Mention) -> bool:
-    """True for the mug in *a mug and a spoon*, though no graph holds a spoon."""
+def _is_listed_with_unknown(tokens: Sequence[str], mention: Mention) -> bool:
+    """True if another thing is named with it that no graph holds, as the mug in *a mug and a spoon*."""
     joined = tokens[mention.end : mention.end + 2] in (["and", "a"], ["and", "an"], ["and", "some"])
     following = tokens[mention.end + 2 : mention.end + 3]
     return joined and bool(following) and not names_in(tokens[mention.end + 2 : mention.end + 6], "noun", "person")
 
 
-def _told_apart(said: ReadValues, mentions: Sequence[Mention], key: AnswerKey, tokens: Sequence[str]) -> ReadValues:
+def _drop_ambiguous(said: ReadValues, mentions: Sequence[Mention], key: AnswerKey, tokens: Sequence[str]) -> ReadValues:
     """Reject a right value if its name also fits a wrong one, as *the table* if there are two tables."""
     others = set(key.among) - set(key.values) - set(key.also)
     for value in said.values if said.right else ():
@@ -354,7 +354,7 @@ def read_place(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
         # Next to places with a preposition, names without one are objects that are put there or opened.
         firm = [f for f in firm if f[1]] if not any(set(key.values) & m.values for m, r in firm if not r) else firm
         firm = [f for f in firm if f[1] or set(key.values) & f[0].values]
-    found = _told_apart(compare_values([m.values for m, _ in firm], key), [m for m, _ in firm], key, tokens)
+    found = _drop_ambiguous(compare_values([m.values for m, _ in firm], key), [m for m, _ in firm], key, tokens)
     if found.right and key.relation is not None and not set(key.values) & lexicon().either:
         said = {("on" if r in _ON else "in" if r in _IN else "") for m, r in firm}
         wrong = "in" if key.relation == "on" else "on"

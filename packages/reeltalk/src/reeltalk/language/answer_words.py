@@ -174,13 +174,13 @@ _QUOTES: Final = re.compile(r"[*_`#\"“”]+")
 _TOKEN: Final = RULE_FILE.pattern("token")
 
 
-_KEPT_CHARACTERS: Final = 500
+_CACHED_CHARACTERS: Final = 500
 """Texts up to this length are kept: keys and questions come again with every answer."""
 
 
 def normalise_answer(text: str) -> str:
     """The text in lower case, without contractions, hyphens and repeated spaces."""
-    return _normalised(text) if len(text) <= _KEPT_CHARACTERS else _normalised.__wrapped__(text)
+    return _normalised(text) if len(text) <= _CACHED_CHARACTERS else _normalised.__wrapped__(text)
 
 
 @lru_cache(maxsize=1 << 13)

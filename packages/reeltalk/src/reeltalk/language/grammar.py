@@ -182,7 +182,7 @@ _WH: Final = (
 )
 _BE: Final = r"is|are|was|were|had|has|have|can|could|would|will|\{is\}|\{are\}"
 _TURNED: Final = {"{is_it}": "{it_is}", "{was_it}": "{it_was}"}
-_SUBJECT_ASKED: Final = RULE_FILE.pattern("subject_asked")
+_ASKS_FOR_SUBJECT: Final = RULE_FILE.pattern("asks_for_subject")
 
 
 def turn_round(question: str) -> str | None:
@@ -218,7 +218,7 @@ _ENDED: Final = RULE_FILE.pattern("ended")
 
 
 def _clause(text: str) -> str | None:
-    if _SUBJECT_ASKED.match(text):
+    if _ASKS_FOR_SUBJECT.match(text):
         return text
     for slot, put in _TURNED.items():
         if match := re.match(rf"({_WH}) {re.escape(slot)}(.*)$", text):

@@ -225,22 +225,22 @@ class DialectStore(Protocol):
 class DialectLearner:
     """The dialect of one endpoint as known so far; safe to share among threads."""
 
-    def __init__(self, endpoint: Endpoint, kept: DialectStore | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, store: DialectStore | None = None) -> None:
         """Begin with the stored dialect, or the known one.
 
         Args:
             endpoint: The model.
             kept: Store of dialects, so that a command that is run again sends the same requests.
         """
-        self._endpoint, self._kept, self._lock = endpoint, kept, threading.Lock()
+        self._endpoint, self._store, self._lock = endpoint, store, threading.Lock()
         self._place = (endpoint.model, public_address(endpoint_address(endpoint)))
         self._own: Dialect | None = None
 
     @property
     def dialect(self) -> Dialect:
         """The dialect as known now."""
-        kept = self._kept.dialect(*self._place) if self._kept is not None else None
-        return kept or self._own or known_dialect(self._endpoint)
+        stored = self._store.dialect(*self._place) if self._store is not None else None
+        return stored or self._own or known_dialect(self._endpoint)
 
     def refused(self, used: Dialect, sent: dict[str, Any], status: int, body: Any) -> bool:
         """Learn from a refusal.
@@ -260,5 +260,5 @@ class DialectLearner:
     def keep(self, dialect: Dialect) -> None:
         """Use a dialect from now on."""
         self._own = dialect
-        if self._kept is not None:
-            self._kept.keep_dialect(*self._place, dialect)
+        if self._store is not None:
+            self._store.keep_dialect(*self._place, dialect)

@@ -55,7 +55,7 @@ class InspectSender:
         endpoint: Endpoint,
         *,
         batch: bool = False,
-        kept: DialectStore | None = None,
+        store: DialectStore | None = None,
         **model_args: Any,
     ) -> None:
         """Open the provider.
@@ -71,7 +71,7 @@ class InspectSender:
         """
         self.endpoint, self._name = endpoint, endpoint.model
         spec = endpoint.model.removeprefix(INSPECT)
-        self.learner, self._secrets = DialectLearner(endpoint, kept), secrets_of(endpoint, None)
+        self.learner, self._secrets = DialectLearner(endpoint, store), secrets_of(endpoint, None)
         self._model_args = dict(model_args)
         self._config = GenerateConfig(max_retries=0)
         if batch:

@@ -90,7 +90,7 @@ class LanguageModel:
         api_key: str | None = None,
         budget: Budget | None = None,
         sees_images: bool = True,
-        kept: DialectStore | None = None,
+        store: DialectStore | None = None,
         breaker: Breaker | None = None,
         model_args: Mapping[str, Any] | None = None,
     ) -> None:
@@ -114,11 +114,11 @@ class LanguageModel:
         if endpoint.model.startswith(INSPECT):
             from reeltalk.llm.inspect_models import InspectSender
 
-            sender = InspectSender(endpoint, kept=kept, **(model_args or {}))
+            sender = InspectSender(endpoint, store=store, **(model_args or {}))
         else:
             from reeltalk.llm.wire_sender import WireSender
 
-            sender = WireSender(endpoint, api_key=api_key, kept=kept)
+            sender = WireSender(endpoint, api_key=api_key, store=store)
         self.endpoint, self.sees_images = endpoint, sees_images
         self._client = ModelClient(endpoint, sender, budget=budget, breaker=breaker)
         self._loop = LoopThread(f"asks {endpoint.model}")
@@ -139,7 +139,7 @@ class LanguageModel:
         return self._client.sender.sampling
 
     @property
-    def asked_sampling(self) -> dict[str, Json]:
+    def requested_sampling(self) -> dict[str, Json]:
         """Temperature, longest reply and seed as the user set them; kept replies are found by these."""
         return self.endpoint.sampling
 

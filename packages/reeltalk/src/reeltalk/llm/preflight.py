@@ -1,7 +1,7 @@
 """A small request before the first real one: is the server there, and which fields does it accept?
 
 A command opens each model with `breaker_with_preflight` before it decodes a video. `preflight` blocks; from an event
-loop, call it in a thread (`asyncio.to_thread`). It stores the dialect of the server in `kept`, the `ReplyStore` of the
+loop, call it in a thread (`asyncio.to_thread`). It stores the dialect of the server in `store`, the `ReplyStore` of the
 run; every sender and `LanguageModel` with the same store uses this dialect. It raises `OutageError` if no request can
 succeed, and returns a note if one may succeed later, as after 429, 5xx or a time-out.
 """
@@ -85,7 +85,7 @@ def preflight(
     key_variable: str | None = None,
     images: bool = False,
     schema: bool = False,
-    kept: DialectStore | None = None,
+    store: DialectStore | None = None,
     budget: Budget | None = None,
     option: str = "--base-url",
     model_args: Mapping[str, Any] | None = None,
@@ -112,7 +112,7 @@ def preflight(
     small = endpoint.model_copy(
         update={"max_tokens": min(endpoint.max_tokens, REPLY_TOKENS), "timeout_s": min(endpoint.timeout_s, REPLY_S)}
     )
-    check = _Check(small, api_key, key_variable, option, images, schema, kept, budget, model_args or {}, stream)
+    check = _Check(small, api_key, key_variable, option, images, schema, store, budget, model_args or {}, stream)
     loop = LoopThread("preflight")
     try:
         return loop.run(check.run())
@@ -123,7 +123,7 @@ def preflight(
 def breaker_with_preflight(
     endpoint: Endpoint,
     *,
-    kept: ReplyStore | None = None,
+    store: ReplyStore | None = None,
     tell: Callable[[str], object] | None = None,
     **how: Any,
 ) -> Breaker:
@@ -144,12 +144,12 @@ def breaker_with_preflight(
     """
 
     def first() -> None:
-        for sentence in preflight(endpoint, kept=kept, **how).notes:
+        for sentence in preflight(endpoint, store=store, **how).notes:
             if tell is not None:
                 tell(sentence)
 
     breaker = Breaker(describe_endpoint(endpoint), give_up_after_s=endpoint.give_up_after_s, preflight=first)
-    if kept is None or not len(kept):
+    if store is None or not len(store):
         breaker.check()
     return breaker
 
@@ -162,7 +162,7 @@ class _Check:
     option: str
     images: bool
     schema: bool
-    kept: DialectStore | None
+    store: DialectStore | None
     budget: Budget | None
     model_args: Mapping[str, Any]
     stream: bool
@@ -173,7 +173,7 @@ class _Check:
         if self.endpoint.model.startswith(INSPECT):
             return await self._inspected()
         names = await self._models()
-        sender = WireSender(self.endpoint, api_key=self.api_key, kept=self.kept, stream=self.stream)
+        sender = WireSender(self.endpoint, api_key=self.api_key, store=self.store, stream=self.stream)
         try:
             notes = await self._small_reply(sender, names)
         finally:
@@ -187,7 +187,7 @@ class _Check:
         if self.endpoint.base_url is None and spec.partition("/")[0] in IN_PROCESS:
             return PreflightResult(known_dialect(self.endpoint))
         try:
-            sender = InspectSender(self.endpoint, kept=self.kept, **self.model_args)
+            sender = InspectSender(self.endpoint, store=self.store, **self.model_args)
         except ModelError as error:
             raise OutageError(str(error)) from None
         try:

@@ -328,14 +328,14 @@ class CachedModel(_Wrapper[Model]):
         self.store, self.sample = store, sample
 
     @property
-    def asked_sampling(self) -> Mapping[str, Json]:
+    def requested_sampling(self) -> Mapping[str, Json]:
         """Sampling as the user set it. A server's dialect does not change it, so kept replies stay valid."""
-        asked: Mapping[str, Json] = getattr(self.model, "asked_sampling", self.model.sampling)
+        asked: Mapping[str, Json] = getattr(self.model, "requested_sampling", self.model.sampling)
         return asked
 
     def key(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> str:
         """The identity of a request to this model."""
-        return reply_key(self.name, messages, schema=schema, sampling=self.asked_sampling, sample=self.sample)
+        return reply_key(self.name, messages, schema=schema, sampling=self.requested_sampling, sample=self.sample)
 
     def keeps(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> bool:
         """True if the reply to a request is in the store.
@@ -363,7 +363,7 @@ class CachedModel(_Wrapper[Model]):
                     return reply if reply.refused else self.store.put(key, reply)
         breaker: Breaker | None = getattr(self.model, "breaker", None)
         if breaker is not None:
-            breaker.record_kept()
+            breaker.record_reused()
         return kept
 
     def close(self) -> None:
@@ -424,9 +424,9 @@ class FreshSamples(_Wrapper[AsyncModel]):
     def __init__(self, model: AsyncModel, of: Sequence[Json]) -> None:
         super().__init__(model)
         self._of = list(of)
-        sampling = getattr(model, "asked_sampling", model.sampling)
+        sampling = getattr(model, "requested_sampling", model.sampling)
         self._sampled = sampling.get("temperature") != 0
-        self._asked = Counter[str]()
+        self._counts = Counter[str]()
 
     async def ask(
         self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
@@ -439,7 +439,7 @@ class FreshSamples(_Wrapper[AsyncModel]):
         """
         if self._sampled:
             key = reply_key(self.name, messages, schema=schema, sample=sample)
-            self._asked[key] += 1
-            told = json.dumps([*self._of, sample, self._asked[key]])
+            self._counts[key] += 1
+            told = json.dumps([*self._of, sample, self._counts[key]])
             sample = int(hashlib.sha256(told.encode()).hexdigest()[:8], 16)
         return await self.model.ask(messages, schema=schema, sample=sample)

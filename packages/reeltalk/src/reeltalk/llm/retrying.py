@@ -32,7 +32,7 @@ LASTING: Final[dict[FailureKind, tuple[str, str]]] = {
     "empty": ("sends replies without a word", "see why it says nothing, or pass --no-preflight to accept that"),
 }
 """Lasting kinds of failure, each with a description and what to do."""
-ASKED_AGAIN: Final[dict[FailureKind, int]] = {"reply": 2, "empty": 1}
+MOST_RESENDS: Final[dict[FailureKind, int]] = {"reply": 2, "empty": 1}
 """How often a request is sent again at most after a reply of no use. The same words may give the same reply."""
 PASSING: Final[frozenset[FailureKind]] = frozenset({"busy", "server", "time-out"})
 """Transient kinds of failure."""
@@ -52,7 +52,7 @@ class Breaker:
         """
         self.give_up_after_s, self._accepts_silence = give_up_after_s, preflight is None
         self._name, self._lock = name, threading.Lock()
-        self._in_a_row = self._failures = self._requests = self._kept = 0
+        self._in_a_row = self._failures = self._requests = self._reused = 0
         self._answered_s = float("-inf")
         self._failing_since_s: float | None = None
         self._failed_s = 0.0
@@ -95,14 +95,14 @@ class Breaker:
             self._answered_s, self._failing_since_s = time.monotonic(), None
             self._in_a_row, self._failures, self._requests = 0, 0, 0
 
-    def record_kept(self) -> None:
+    def record_reused(self) -> None:
         """Record that a kept reply was used in place of a request.
 
         The model accepted such a request before, so the requests that it refuses as invalid may be few among many. It
         does not show that the server can be reached now.
         """
         with self._lock:
-            self._kept += 1
+            self._reused += 1
 
     def record_failure(self, error: ModelError, *, first: bool = True) -> None:
         """Record that a request failed.
@@ -134,7 +134,7 @@ class Breaker:
             self._requests += first
             gone_s = now_s - self._failing_since_s
             # Kept replies do not end a row of refusals, so each allows as many more of them.
-            most = IN_A_ROW * (1 + self._kept) if error.kind == "invalid" else IN_A_ROW
+            most = IN_A_ROW * (1 + self._reused) if error.kind == "invalid" else IN_A_ROW
             if error.kind in AT_ONCE:
                 most = 2 if self.has_answered else 1
             if error.kind in LASTING and (self._in_a_row >= most or error.kind == "quota"):
@@ -142,7 +142,7 @@ class Breaker:
                 often = f", {self._in_a_row} times in a row" if self._in_a_row >= max(2, most) else ""
                 problem = f"{self._name} {does}{often}"
             elif 0 < self.give_up_after_s <= gone_s and (self._requests >= IN_A_ROW or not self.has_answered):
-                problem = f"{self._name} gave no answer for {_told(gone_s)}, {self._failures:,} failures in a row"
+                problem = f"{self._name} gave no answer for {_in_words(gone_s)}, {self._failures:,} failures in a row"
                 advice = "wait until the server works again, or raise --give-up-after-s"
             else:
                 return
@@ -190,7 +190,7 @@ class Breaker:
                 self._wakes.discard(wake)
 
 
-def _told(seconds: float) -> str:
+def _in_words(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} s"
 
 
@@ -239,7 +239,7 @@ class RetryPolicy:
             times: Attempts so far.
             began_s: Time of the first attempt, by `time.monotonic`.
         """
-        if times <= min(self._retries, ASKED_AGAIN.get(error.kind, self._retries)):
+        if times <= min(self._retries, MOST_RESENDS.get(error.kind, self._retries)):
             return True
         give_up_after_s = self._breaker.give_up_after_s
         if not self._retries or not give_up_after_s or error.kind not in PASSING:

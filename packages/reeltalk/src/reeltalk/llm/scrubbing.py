@@ -12,9 +12,9 @@ from reeltalk.schema.server_address import BASE_URL, OPENAI_HOST
 
 OPENAI: Final = f"https://{OPENAI_HOST}/v1"
 """The address if none is given or set in the environment."""
-TOLD_CHARS: Final = 500
+MESSAGE_CHARS: Final = 500
 """Longest part of a server's words that is shown."""
-READ_CHARS: Final = 2000 * TOLD_CHARS
+READ_CHARS: Final = 2000 * MESSAGE_CHARS
 """Longest part of them that is searched."""
 HIDDEN: Final = "[hidden]"
 _LONG_CHARS: Final = 8
@@ -54,7 +54,7 @@ def secrets_of(endpoint: Endpoint, api_key: str | None) -> frozenset[str]:
 
 
 def scrub(text: str, secrets: Collection[str] = ()) -> str:
-    """A server's words on one line of at most `TOLD_CHARS` characters, without secrets.
+    """A server's words on one line of at most `MESSAGE_CHARS` characters, without secrets.
 
     Hidden are the given secrets, the values of environment variables whose names end in KEY, TOKEN, SECRET or PASSWORD,
     the words after `Authorization`, and words that look like keys. User and password of an address are left out.
@@ -72,5 +72,5 @@ def scrub(text: str, secrets: Collection[str] = ()) -> str:
     text = _AUTHORIZATION.sub(rf"\1\2{HIDDEN}", text)
     text = _SCHEME.sub(rf"\1 {HIDDEN}", text)
     text = _KEY.sub(HIDDEN, text)
-    text = " ".join("".join(char if char.isprintable() else " " for char in text[: 4 * TOLD_CHARS]).split())
-    return text if len(text) <= TOLD_CHARS else f"{text[: TOLD_CHARS - 1]}…"
+    text = " ".join("".join(char if char.isprintable() else " " for char in text[: 4 * MESSAGE_CHARS]).split())
+    return text if len(text) <= MESSAGE_CHARS else f"{text[: MESSAGE_CHARS - 1]}…"

@@ -49,11 +49,11 @@ class ServedModel:
     client: ModelClient
     store: ReplyStore
     sees_images: bool
-    asked_sampling: Mapping[str, Json]
+    requested_sampling: Mapping[str, Json]
     """Sampling as the user set it; kept replies are found by it, even if the server's dialect leaves some of it out."""
-    asked: int = 0
+    questions: int = 0
     """Number of questions, including those answered from kept replies."""
-    kept: int = 0
+    reused: int = 0
     """Number of questions answered from kept replies."""
     origins: Counter[ReplyOrigin] = field(default_factory=Counter)
     """Number of replies, kept ones too, by who gave them."""
@@ -90,7 +90,7 @@ class ServedModel:
     def at_a_time(self) -> str | None:
         """How many requests at a time its server was sent, in words; None if it was sent none, or may be sent one."""
         connections = self.client.connections
-        if connections is None or connections.most == 1 or self.asked == self.kept:
+        if connections is None or connections.most == 1 or self.questions == self.reused:
             return None
         return f"{self.name} was asked {connections.best:,} at a time, of {connections.most:,} allowed by --connections"
 
@@ -110,12 +110,12 @@ class ServedModel:
             BudgetError: A limit would be passed.
             BenchmarkError: The file of kept replies is damaged or locked, or the disk is full.
         """
-        key = reply_key(self.name, messages, schema=schema, sampling=self.asked_sampling, sample=sample)
+        key = reply_key(self.name, messages, schema=schema, sampling=self.requested_sampling, sample=sample)
         # Paths of one video begin alike: an equal request under way is awaited, not sent a second time.
         async with self._under_way.setdefault(key, asyncio.Lock()):
             reply = await self._reply(key, messages, schema, sample if self.reseeds else 0)
-        self.asked += 1
-        self.kept += reply.cached
+        self.questions += 1
+        self.reused += reply.cached
         self._count(reply.origin)
         return reply
 
@@ -128,7 +128,7 @@ class ServedModel:
         if kept is None:
             reply = await self.client.ask(messages, schema=schema, sample=sample)
             return reply if reply.refused else self.store.put(key, reply)
-        self.client.breaker.record_kept()
+        self.client.breaker.record_reused()
         return kept
 
     def _count(self, origin: ReplyOrigin) -> None:

@@ -189,7 +189,7 @@ class WireSender:
         *,
         api_key: str | None = None,
         stream: bool = False,
-        kept: DialectStore | None = None,
+        store: DialectStore | None = None,
     ) -> None:
         """Connect lazily.
 
@@ -200,7 +200,7 @@ class WireSender:
             kept: Store of dialects.
         """
         self.endpoint, self.stream = endpoint, stream
-        self.learner = DialectLearner(endpoint, kept)
+        self.learner = DialectLearner(endpoint, store)
         self._api_key, self._secrets = api_key, secrets_of(endpoint, api_key)
         self._client: Any = None
         self._open: AsyncGenerator[None] | None = None
@@ -273,7 +273,7 @@ class WireSender:
                 error = type(error)(quoted, kind=error.kind)
             return Sent(None, error, *tokens)
         except OSError as error:
-            problem = TransientError(f"{describe_endpoint(self.endpoint)}: {self._told(error)}", kind="connection")
+            problem = TransientError(f"{describe_endpoint(self.endpoint)}: {self._describe(error)}", kind="connection")
             return Sent(error=problem)
 
     async def close(self) -> None:
@@ -322,7 +322,7 @@ class WireSender:
                 raise
             # The package lets errors of its HTTP library and of JSON through here.
             raise TransientError(
-                f"{describe_endpoint(self.endpoint)} broke off its reply: {self._told(error)}", kind="reply"
+                f"{describe_endpoint(self.endpoint)} broke off its reply: {self._describe(error)}", kind="reply"
             ) from None
         finally:
             await stream.close()
@@ -334,7 +334,7 @@ class WireSender:
 
     def _broken_off(self, error: Any) -> ModelError:
         """The error of a stream that broke off: servers that fail after they began send an event."""
-        problem = f"{describe_endpoint(self.endpoint)} broke off its reply: {self._told(error)}"
+        problem = f"{describe_endpoint(self.endpoint)} broke off its reply: {self._describe(error)}"
         told = error.body if isinstance(error.body, dict) else {}
         if is_spent(code_of(told), f"{error.message} {told}"):
             return RefusedError(problem, code_of(told), kind="quota")
@@ -344,7 +344,7 @@ class WireSender:
             return ModelError(problem, kind="reply")
         return TransientError(problem, kind="server")
 
-    def _told(self, error: Exception) -> str:
+    def _describe(self, error: Exception) -> str:
         return scrub(str(error), self._secrets)
 
 

@@ -315,7 +315,7 @@ def _by_text(text: str, options: Sequence[str], question: str) -> ChoiceReading:
             first = _plain_words(_CLAUSES.split(part.strip(), maxsplit=1)[0])
             if first in texts and part is text:
                 return ChoiceReading(texts.index(first))
-            asked = _of_what_was_asked(part, texts, question)
+            asked = _find_option_near(part, texts, question)
             return SEVERAL if asked is None else ChoiceReading(asked)
     if ordinal := ["".join(groups).lower() for groups in _ORDINAL.findall(text)]:
         place = len(options) - 1 if ordinal[-1] in _LAST else _ORDINALS.index(ordinal[-1]) % 8
@@ -383,7 +383,7 @@ def _denied_in(text: str, texts: Sequence[tuple[str, ...]]) -> set[int]:
     }
 
 
-def _of_what_was_asked(text: str, texts: Sequence[tuple[str, ...]], question: str) -> int | None:
+def _find_option_near(text: str, texts: Sequence[tuple[str, ...]], question: str) -> int | None:
     """Of several options that a text names, the one in whose clause most words of the question stand."""
     if _forms()["hedges"].search(text):
         return None

@@ -28,7 +28,7 @@ from reeltalk.metrics.uncertainty import (
 Floats = NDArray[np.float64]
 
 
-_MOST_KEPT: Final = 2_000_000
+_MOST_CACHED: Final = 2_000_000
 """Maximum number of values in a cached table of draws."""
 
 
@@ -43,7 +43,7 @@ def draw_clusters(count: int, resamples: int, seed: int) -> Floats:
     Returns:
         (resamples, count), whole numbers; each row adds up to `count`.
     """
-    draw = _kept_draws if count * resamples <= _MOST_KEPT else _cluster_draws
+    draw = _cached_draws if count * resamples <= _MOST_CACHED else _cluster_draws
     return draw(count, resamples, seed).astype(np.float64)
 
 
@@ -52,7 +52,7 @@ def _cluster_draws(count: int, resamples: int, seed: int) -> NDArray[np.int64]:
 
 
 @lru_cache(maxsize=64)
-def _kept_draws(count: int, resamples: int, seed: int) -> NDArray[np.uint16]:
+def _cached_draws(count: int, resamples: int, seed: int) -> NDArray[np.uint16]:
     """Cached, because a report uses the same draws hundreds of times, and drawing takes longest."""
     return _cluster_draws(count, resamples, seed).astype(np.uint16)
 

@@ -110,7 +110,7 @@ class Play:
         return tuple(sorted(range(len(spans)), key=lambda place: (spans[place].start_s, spans[place].end_s)))
 
     @cached_property
-    def asked_s(self) -> tuple[float, ...]:
+    def requested_s(self) -> tuple[float, ...]:
         """For each moment, when its request was made."""
         made = {place: request.at_s for request in self.requests for place in request.moments}
         return tuple(made.get(place, self.asked_at_s) for place in range(len(self.moments)))
@@ -152,7 +152,7 @@ def streaming_bench(play: Play, *, tolerance_s: float = TOLERANCE_S) -> InTime:
     over_s = play.asked_at_s
     for place in play.order:
         due_s = play.moments[place].start_s
-        begins_s = max(over_s, play.asked_s[place])
+        begins_s = max(over_s, play.requested_s[place])
         # Moments closer than the tolerance may each have the reply at their own time.
         first = next(
             (
@@ -374,7 +374,7 @@ def false_replies(play: Play, *, tolerance_s: float = TOLERANCE_S) -> tuple[int,
         near = {
             place
             for place, span in enumerate(play.moments)
-            if span.reaches(reply.at_s, tolerance_s=tolerance_s) and no_later(play.asked_s[place], reply.at_s)
+            if span.reaches(reply.at_s, tolerance_s=tolerance_s) and no_later(play.requested_s[place], reply.at_s)
         }
         if any(reply.correct[place] == RIGHT for place in near):
             continue

@@ -75,7 +75,7 @@ class TurnSelection:
     only: Only
     content: Content
     """The benchmark without what is left out; the same object if nothing is."""
-    kept: Counter[TurnState] = field(default_factory=Counter)
+    selected: Counter[TurnState] = field(default_factory=Counter)
     """Turns of chains and dialogues that stay. Empty if the benchmark has neither checks nor reviews: then all stay
     unverified."""
     left: tuple[TurnLeftOut, ...] = ()
@@ -88,24 +88,24 @@ class TurnSelection:
     @property
     def sentence(self) -> str:
         """What was left out and what stays; empty if nothing is known about any turn."""
-        stay = ", ".join(f"{n:,} {state.value}" for state in TurnState if (n := self.kept[state]))
+        stay = ", ".join(f"{n:,} {state.value}" for state in TurnState if (n := self.selected[state]))
         if not self.left:
-            return f"all {self.kept.total():,} turns: {stay}" if self.kept else ""
+            return f"all {self.selected.total():,} turns: {stay}" if self.selected else ""
         why = ", ".join(f"{n:,} {kind}" for kind, n in Counter(row.kind for row in self.left).most_common())
-        every = self.kept.total() + len(self.left)
+        every = self.selected.total() + len(self.left)
         return f"left out {len(self.left):,} of {every:,} turns ({why}); the others: {stay}"
 
     @property
     def is_whole(self) -> bool:
         """True if nothing is left out and nothing that stays is flagged or, as far as anything is known, unverified."""
-        return not self.left and not (self.kept[TurnState.UNVERIFIED] or self.kept[TurnState.FLAGGED])
+        return not self.left and not (self.selected[TurnState.UNVERIFIED] or self.selected[TurnState.FLAGGED])
 
     def counts(self) -> dict[str, Json]:
         """What was chosen, in numbers."""
         return {
             "only": self.only,
-            "turns": self.kept.total() + len(self.left),
-            "kept": {state.value: self.kept[state] for state in TurnState if self.kept[state]},
+            "turns": self.selected.total() + len(self.left),
+            "kept": {state.value: self.selected[state] for state in TurnState if self.selected[state]},
             "left_out": len(self.left),
             "by_reason": dict(Counter(row.reason for row in self.left).most_common()),
             "also": dict(self.also),
@@ -146,7 +146,7 @@ def select_turns(content: Content, only: Only = "passed") -> TurnSelection:
         return TurnSelection(only, content)
     accepted = accepted_wordings(content.reviews)
     units = chain[QAChain | Dialogue](content.chains, content.dialogues)
-    kept, left, wordings = Counter[TurnState](), list[TurnLeftOut](), set[str]()
+    selected, left, wordings = Counter[TurnState](), list[TurnLeftOut](), set[str]()
     cuts: dict[tuple[str, str], int] = {}
     gates = content.gates
     if isinstance(gates, Rows):
@@ -159,7 +159,7 @@ def select_turns(content: Content, only: Only = "passed") -> TurnSelection:
         reasons = [_reason(only, state, turn) for state, turn in zip(states, turns, strict=True)]
         first = next((index for index, reason in enumerate(reasons) if reason), len(turns))
         stay = 0 if task and first < len(turns) else first
-        kept.update(states[:stay])
+        selected.update(states[:stay])
         if stay == len(turns):
             continue
         cuts[key] = stay
@@ -167,9 +167,9 @@ def select_turns(content: Content, only: Only = "passed") -> TurnSelection:
         for turn, reason in zip(turns[stay:], reasons[stay:], strict=True):
             why = reason or (BESIDE_LEFT_OUT if task else AFTER_LEFT_OUT)
             left.append(TurnLeftOut(key[0], name, turn.index, why, turn.video_id, task))
-    if left and not kept:
+    if left and not selected:
         raise BenchmarkError(f"nothing is left: {NOTHING_LEFT[only].format(n=len(left))}")
-    return _without(TurnSelection(only, content, kept, tuple(left)), cuts, wordings)
+    return _without(TurnSelection(only, content, selected, tuple(left)), cuts, wordings)
 
 
 def _state(turn: CheckedTurn, *, is_accepted: bool) -> TurnState:

@@ -352,7 +352,7 @@ def write_times(site: Site) -> None:
     board = site.board
     metrics = [column.metric for column in board.timings]
     header, rows = by_model(board, metrics)
-    told, silent = _memory_told(board)
+    told, silent = _split_by_memory(board)
     site.render(
         TIMES_PAGE,
         TIMES_PAGE,
@@ -370,7 +370,7 @@ def write_times(site: Site) -> None:
     )
 
 
-def _memory_told(board: Leaderboard) -> tuple[list[ModelRow], list[ModelRow]]:
+def _split_by_memory(board: Leaderboard) -> tuple[list[ModelRow], list[ModelRow]]:
     """Models that report their memory, and models that have times but do not report it."""
     told, silent = [], []
     for model in board.models:

@@ -104,7 +104,7 @@ class Mark:
 class Bar:
     label: str
     value: float
-    told: str
+    text: str
     """The text next to it."""
     inner: bool = False
     """True for a part of the bar above."""
@@ -273,14 +273,14 @@ def _rows(marks: Sequence[Mark], few: int = 0) -> list[Spec]:
             ),
             "faded": mark.value is not None and mark.value.n < few,
             "hollow": mark.hollow,
-            "told": printable(f"{mark.label}{', ' * bool(mark.row)}{mark.row}: {mark.tooltip or mark.value}"),
+            "description": printable(f"{mark.label}{', ' * bool(mark.row)}{mark.row}: {mark.tooltip or mark.value}"),
         }
         for mark in marks
     ]
 
 
 _FADED: Final = {"condition": {"test": "datum.faded", "value": 0.35}, "value": 1}
-_TOLD: Final = _name("told")
+_DESCRIPTION: Final = _name("description")
 _VALID: Final = "isValid(datum.value)"
 _INTERVAL: Final = "isValid(datum.low)"
 
@@ -303,7 +303,7 @@ class _Styles:
         fill = {**self.stroke, "condition": {"test": "datum.hollow", "value": _PAPER}}
         looks = {"type": "point", "size": size, "strokeWidth": 1.6}
         styles: Spec = {"fill": fill, "stroke": self.stroke, "shape": self.shape, "opacity": _FADED}
-        return _layer(looks, only=_VALID, x=x, y=y, description=_TOLD, **styles, **more)
+        return _layer(looks, only=_VALID, x=x, y=y, description=_DESCRIPTION, **styles, **more)
 
 
 # Values in rows.
@@ -352,13 +352,13 @@ def interval_chart(
         layers.append(_layer({"type": "rule"}, [{"value": line}], x=x))
     if floors:
         known = [
-            {**row, "value": floors[mark.index], "told": f"floor: {format_value(floors[mark.index])}"}
+            {**row, "value": floors[mark.index], "description": f"floor: {format_value(floors[mark.index])}"}
             for mark, row in zip(marks, found, strict=True)
             if mark.index in floors
         ]
         ends: Spec = {"y": {**y, "bandPosition": 0}, "y2": {"field": "row", "bandPosition": 1}}
         looks = {"type": "rule", "color": _INK, "strokeWidth": 1.4, "strokeDash": [3, 2]}
-        layers.append(_layer(looks, known, x=x, description=_TOLD, **ends))
+        layers.append(_layer(looks, known, x=x, description=_DESCRIPTION, **ends))
     looks = {"type": "rule", "strokeCap": "round", "strokeWidth": 1.5 if several else 2}
     ends = {"x": _to(x, "low"), "x2": {"field": "high"}, "y": y}
     layers += [
@@ -367,7 +367,7 @@ def interval_chart(
     ]
     if not all(mark.value for mark in marks):
         looks = {"type": "text", "align": "left", "text": missing}
-        layers.append(_layer(looks, only=f"!{_VALID}", x={"value": 4}, y=y, description=_TOLD))
+        layers.append(_layer(looks, only=f"!{_VALID}", x={"value": 4}, y=y, description=_DESCRIPTION))
     return _chart(title, found, layers, width=250, height={"step": 11, "for": "offset"} if several else {"step": 19})
 
 
@@ -468,11 +468,11 @@ def agreement_chart(
         for field, scale in (("people", people), ("judge", judge))
     )
     size = {"field": "n", "type": "quantitative", "scale": {"range": [4, 250]}, "legend": None}
-    discs = _layer({"type": "circle", "color": _BAR, "opacity": 0.4}, x=x, y=y, size=size, description=_TOLD)
-    told = "'people ' + format(datum.people_middle, '.3~r') + ', judge ' + format(datum.judge_middle, '.3~r')"
+    discs = _layer({"type": "circle", "color": _BAR, "opacity": 0.4}, x=x, y=y, size=size, description=_DESCRIPTION)
+    words = "'people ' + format(datum.people_middle, '.3~r') + ', judge ' + format(datum.judge_middle, '.3~r')"
     discs["transform"] = [
         {"aggregate": [{"op": "sum", "field": "n", "as": "n"}], "groupby": ["people_middle", "judge_middle"]},
-        {"calculate": f"{told} + ': ' + format(datum.n, ',')", "as": "told"},
+        {"calculate": f"{words} + ': ' + format(datum.n, ',')", "as": "description"},
     ]
     through = _layer({"type": "line", "color": _BOUND, "strokeWidth": 2}, x=x, y=y)
     sums = [{"op": "sum", "field": field, "as": field} for field in ("n", "total")]
@@ -566,8 +566,8 @@ def radar_chart(marks: Sequence[Mark], axes: Mapping[str, str], *, title: str, v
         styles.points(x, y, 38),
         _layer(named, names, x=x, y=y, text=_name("text")),
     ]
-    told = [printable(f"rings: {values}"), *([f"beyond the scale: {', '.join(beyond)}"] if beyond else [])]
-    below = {"text": told, "orient": "bottom", "fontSize": 11, "fontWeight": "normal", "color": _SOFT, "offset": 12}
+    lines = [printable(f"rings: {values}"), *([f"beyond the scale: {', '.join(beyond)}"] if beyond else [])]
+    below = {"text": lines, "orient": "bottom", "fontSize": 11, "fontWeight": "normal", "color": _SOFT, "offset": 12}
     return _chart(title, rows, layers, width=300, height=1.5 * (100 - lowest), title=below)
 
 
@@ -588,9 +588,9 @@ def bar_chart(
         {
             "row": place,
             "value": bar.value,
-            "beside": printable(bar.told),
+            "beside": printable(bar.text),
             "kind": "inner" if bar.inner else "rare" if bar.rare else "part",
-            "told": printable(f"{bar.label}: {bar.told}"),
+            "description": printable(f"{bar.label}: {bar.text}"),
         }
         for place, bar in enumerate(bars)
     ]
@@ -602,7 +602,7 @@ def bar_chart(
         "rare": {"color": _PAPER, "height": {"band": 0.66}, "stroke": _BOUND, "strokeDash": [3, 2]},
     }
     layers = [
-        _layer({"type": "bar", **look}, only=f"datum.kind == '{kind}'", x=x, y=y, description=_TOLD)
+        _layer({"type": "bar", **look}, only=f"datum.kind == '{kind}'", x=x, y=y, description=_DESCRIPTION)
         for kind, look in looks.items()
     ]
     layers.append(_layer({"type": "text", "align": "left", "dx": 6, **_HALO}, x=x, y=y, text=_name("beside")))
@@ -633,7 +633,7 @@ def histogram_chart(
             "high": each.low - aside + step,
             "value": each.count,
             "count": f"{each.count:,}" if each.count else "",
-            "told": f"{each.label}: {each.count:,}",
+            "description": f"{each.label}: {each.count:,}",
         }
         for each in bins
     ]
@@ -650,7 +650,7 @@ def histogram_chart(
     y = _number("value", values)
     drawn: Spec = {"x": {**_to(x, "low"), "bin": {"binned": True, "step": step}}, "x2": {"field": "high"}, "y": y}
     layers = [
-        _layer({"type": "bar", "color": _BAR}, description=_TOLD, **drawn),
+        _layer({"type": "bar", "color": _BAR}, description=_DESCRIPTION, **drawn),
         _layer({"type": "text", "dy": -8, "fontSize": 10}, x=x, y=y, text=_name("count")),
         *_bound(bound if bound is not None and ends[0] < bound < last else None, bound_name, x),
     ]

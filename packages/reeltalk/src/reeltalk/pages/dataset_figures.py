@@ -99,8 +99,8 @@ def question_panels(found: DatasetNumbers) -> list[Panel]:
     for spread, title in ((found.question_words, "Words of a question"), (found.answer_words, "Words of a reference")):
         if spread.n:
             panels.append(_spread(spread, title, "", "words", "Questions", whole=True))
-    if found.asked_at:
-        rows = [(f"{10 * tenth}–{10 * tenth + 10} %", found.asked_at[tenth]) for tenth in range(10)]
+    if found.by_tenth:
+        rows = [(f"{10 * tenth}–{10 * tenth + 10} %", found.by_tenth[tenth]) for tenth in range(10)]
         panels.append(
             _panel(
                 "When questions are asked",

@@ -200,7 +200,7 @@ class MediaWriter:
 
     def still(self, dialogue: ShownDialogue) -> str | None:
         """A picture of a dialogue's part of the video, below the site; None if the report has none."""
-        return self._still(dialogue, self._part(dialogue)) if self.frames else None
+        return self._first_frame(dialogue, self._part(dialogue)) if self.frames else None
 
     def _part(self, dialogue: ShownDialogue) -> Wanted | None:
         """The part of its video that a dialogue is about, including the times of its questions."""
@@ -220,7 +220,7 @@ class MediaWriter:
             stage.why = "The benchmark does not have the file of this video."
             return
         part = self._part(dialogue)
-        still = self._still(dialogue, part)
+        still = self._first_frame(dialogue, part)
         poster = None if still is None else f"../{still}"
         if self.settings.media == "cut":
             if part is None or part not in self.clips:
@@ -242,8 +242,8 @@ class MediaWriter:
             words += f"; the dialogue is about {part[1].start_s:.1f} to {part[1].end_s:.1f} s"
         stage.player = VideoPlayer(src, 0.0, words, poster)
 
-    def _still(self, dialogue: ShownDialogue, part: Wanted | None) -> str | None:
-        """The first frame of the part that the dialogue is about, also the picture before the video plays."""
+    def _first_frame(self, dialogue: ShownDialogue, part: Wanted | None) -> str | None:
+        """File of the first frame of the part that the dialogue is about; shown until the video plays."""
         times = sorted({time_s for turn in dialogue.turns for time_s in self._times(turn)})
         files = {time_s: file for time_s in times if (file := self.frames.get((dialogue.video_id, time_s)))}
         inside = [time_s for time_s in files if part is None or part[1].start_s <= time_s < part[1].end_s]

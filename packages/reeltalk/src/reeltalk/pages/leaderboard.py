@@ -30,10 +30,10 @@ from reeltalk.judge.protocol import measure_note, needs_model
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.pages.breakdowns import judge_name
 from reeltalk.pages.comparisons import compare_all
+from reeltalk.pages.example_turns import choose_example_turns
 from reeltalk.pages.looking import separate_controls
 from reeltalk.pages.plots import draw_leaderboard
 from reeltalk.pages.site import Page, Site, write_static
-from reeltalk.pages.telling_turns import telling_turns
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import SUMMARY_FIELDS, Run
 from reeltalk.store.text_tables import write_csv
@@ -148,7 +148,7 @@ def write_leaderboard(site: Site) -> None:
             rated=site.calibration is not None,
             turns=len(site.turns.videos),
         ),
-        told=telling_turns(site, standings),
+        examples=choose_example_turns(site, standings),
         fails=fails,
         turns=len(site.turns.videos),
         dialogues=len(site.dialogues),

@@ -137,8 +137,8 @@ def write_models(site: Site) -> None:
             plot=draw_rare(site, index, model.page),
             differences={row.tag: row for row in tag_differences(site.turns, index, best)} if best is not None else {},
             best=best,
-            strengths=_told(mine.strengths),
-            weaknesses=_told(mine.weaknesses),
+            strengths=_name_labels(mine.strengths),
+            weaknesses=_name_labels(mine.weaknesses),
             curves=[
                 (metric_title(metric), Markup(svg)) for metric in plotted if (svg := _curve(site, among, metric, index))
             ],
@@ -166,7 +166,7 @@ def _beside(site: Site, index: int) -> list[ReferenceModel]:
     return [other for other in there if are_comparable(site, index, other.index)]
 
 
-def _told(found: tuple[Deviation, ...]) -> list[tuple[str, Deviation]]:
+def _name_labels(found: tuple[Deviation, ...]) -> list[tuple[str, Deviation]]:
     """Strengths or weaknesses, with the kind of each label."""
     return [("CogME" if d.vocabulary == "cogme" else title_of_vocabulary(d.vocabulary), d) for d in found]
 

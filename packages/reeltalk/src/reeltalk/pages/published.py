@@ -81,14 +81,14 @@ def _svbench(found: DatasetNumbers) -> DatasetComparison:
     if found.chains and found.dialogues:
         notes.append("Questions of chains only, without dialogues.")
     bench = read_published("svbench")
-    return _beside(bench, bench.table("table-1"), [_own(found, own)], notes)
+    return _set_beside(bench, bench.table("table-1"), [_own(found, own)], notes)
 
 
 def _vdact(found: DatasetNumbers) -> DatasetComparison:
     assert found.table_3 is not None
     bench = read_published("vdact")
     own = (*found.table_3.values, found.graphs is not None)
-    return _beside(
+    return _set_beside(
         bench, bench.table("table-3"), [_own(found, own)], ["In our row, only videos with a dialogue are counted."]
     )
 
@@ -100,7 +100,7 @@ def _components(found: DatasetNumbers) -> DatasetComparison:
         rows.append(ComparedRow(f"{found.name}, scenario", _cells(found.graphs.scenario.values), own=True))
     bench = read_published("vdact")
     told = f"Ours are means over {found.graphs.activities:,} activities and {found.graphs.scenarios:,} scenarios."
-    return _beside(bench, bench.table("table-4"), rows, [told])
+    return _set_beside(bench, bench.table("table-4"), rows, [told])
 
 
 def _mt_video_bench(found: DatasetNumbers) -> DatasetComparison:
@@ -116,14 +116,14 @@ def _mt_video_bench(found: DatasetNumbers) -> DatasetComparison:
     if found.chains and found.dialogues:
         notes.append("Questions of dialogues only, without chains.")
     bench = read_published("mt-video-bench")
-    return _beside(bench, bench.table("table-1"), [_own(found, own)], notes)
+    return _set_beside(bench, bench.table("table-1"), [_own(found, own)], notes)
 
 
 def _own(found: DatasetNumbers, values: Sequence[Value]) -> ComparedRow:
     return ComparedRow(f"{found.name}, {found.videos:,} videos" if found.videos else found.name, _cells(values), True)
 
 
-def _beside(
+def _set_beside(
     bench: PublishedBenchmark, table: PublishedTable, own: Sequence[ComparedRow], notes: Sequence[str]
 ) -> DatasetComparison:
     rows = [ComparedRow(row.model, _cells(row.values)) for row in table.rows]

@@ -51,7 +51,7 @@ NO_DRAFT: Final = "it refers to turns that are skipped, and no draft for the lin
 NEW_WORDS: Final = "it takes up what only the skipped turns speak of"
 MODEL_SAYS: Final = "a model says that it does not stand without the skipped turns"
 NO_REPLY: Final = "the model gave no usable reply on whether it stands"
-TOLD: Final = "with its draft a question is answered by itself or by what is asked before it"
+ANSWERED_BEFORE: Final = "with its draft a question is answered by itself or by what is asked before it"
 FOLLOWING: Final = "a turn after it refers to what only the skipped turns speak of"
 
 

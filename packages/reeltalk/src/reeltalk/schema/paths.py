@@ -36,7 +36,7 @@ LANGUAGE: Final = "language"
 """The vocabulary of a turn's `labels` for its language."""
 LANDING: Final = "landing"
 """The gate of links: whether a walk can land at their targets."""
-ASKED_KEY: Final = "asked"
+VERDICTS_KEY: Final = "asked"
 """Key of such a gate's `extra`: whether each entrance stands, by its signature."""
 BEFORE: Final = "it did not stand when the benchmark's own paths were drawn"
 LEADS_ANYWAY: Final = "it leads where a walk goes anyway"
@@ -101,7 +101,7 @@ class Landing:
             extra={
                 "source": [*self.link.source],
                 "target": [*self.link.target],
-                ASKED_KEY: dict(self.verdicts),
+                VERDICTS_KEY: dict(self.verdicts),
                 **said,
             },
         )
@@ -211,7 +211,7 @@ def recorded_verdicts(gates: Iterable[GateResult]) -> Decide:
     known: dict[str, bool] = {}
     for gate in gates:
         if gate.gate.endswith(f":{LANDING}"):
-            known |= gate.extra.get(ASKED_KEY, {})
+            known |= gate.extra.get(VERDICTS_KEY, {})
 
     def verdict(entered: Entrance) -> EntranceVerdict:
         stands = known.get(entered.signature)
@@ -229,7 +229,7 @@ class _Open:
     refused: int = 0
     """Drafts that do not stand."""
     first: EntranceVerdict | None = None
-    asked: list[tuple[str, bool]] = field(default_factory=list)
+    verdicts: list[tuple[str, bool]] = field(default_factory=list)
 
     def jump(self) -> tuple[Jump, bool]:
         """The next wording to try, and whether it needs no decision."""
@@ -259,7 +259,7 @@ def _land(before: QAChain, after: QAChain, links: Iterable[_Open], decide: Decid
         for one in left:
             jump, stands = one.jump()
             if stands:
-                yield Landing(one.link, jump, EntranceVerdict(True), tuple(one.asked))
+                yield Landing(one.link, jump, EntranceVerdict(True), tuple(one.verdicts))
             else:
                 asking.append((one, one.entrances(after.turns)))
         left = []
@@ -269,17 +269,17 @@ def _land(before: QAChain, after: QAChain, links: Iterable[_Open], decide: Decid
             standing = EntranceVerdict(True)
             for entered, verdict in zip(own, islice(verdicts, len(own)), strict=True):
                 if not verdict.raw:
-                    one.asked.append((entered.signature, verdict.stands))
+                    one.verdicts.append((entered.signature, verdict.stands))
                 if standing.stands:
                     standing = verdict
             if standing.stands:
-                yield Landing(one.link, one.jump()[0], standing, tuple(one.asked))
+                yield Landing(one.link, one.jump()[0], standing, tuple(one.verdicts))
                 continue
             # The reason against the best draft is more useful than the one against the chain's own wording.
             one.first = one.first or standing
             one.refused += 1
             if one.refused > len(one.link.drafts):
-                yield Landing(one.link, None, one.first, tuple(one.asked))
+                yield Landing(one.link, None, one.first, tuple(one.verdicts))
             else:
                 left.append(one)
 

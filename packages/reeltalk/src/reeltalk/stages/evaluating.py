@@ -196,7 +196,7 @@ class _Evaluation:
         request = self.request(config)
         chosen = self.scripts
         if play.rejump is not None:
-            self.tell(_told_of(draw_new_paths(content, play)[1]))
+            self.tell(_describe_paths(draw_new_paths(content, play)[1]))
         asked = ((script.video_id, step.turn) for script in chosen for step in script.steps if step.answered)
         check_judging(judging, asked, content, tell=self.tell)
         if before is not None:
@@ -228,10 +228,10 @@ class _Evaluation:
                 train=self.train,
                 tell=self.tell,
             )
-            asked_turns = (step.turn for script in chosen for step in script.steps if step.answered)
+            due_turns = (step.turn for script in chosen for step in script.steps if step.answered)
             for told in (
                 speech_notice(content, chosen, shown=play.subtitles),
-                form_notice(play.prompt, play.answer_style, asked_turns) if player.model is not None else None,
+                form_notice(play.prompt, play.answer_style, due_turns) if player.model is not None else None,
             ):
                 if told:
                     self.tell(told)
@@ -328,7 +328,7 @@ def _jumps(content: Content, play: PlaySettings, chosen: Scripts) -> dict[str, A
     return {JUMPS: {name: sum(walk[name] for walk in walks) for name in ("jumps", "chances")}} if walks else {}
 
 
-def _told_of(walks: PathStatistics) -> str:
+def _describe_paths(walks: PathStatistics) -> str:
     jumped = wilson(walks.jumps, walks.chances)
     rate = "no turn from which a walk can jump"
     if jumped.share is not None:

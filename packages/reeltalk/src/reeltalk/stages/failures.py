@@ -39,7 +39,7 @@ ANSWERS_WITHOUT_ASKING: Final = ("answers:", "human:", "baseline:", "oracle")
 MOST_UNREADABLE: Final = 2
 """Number of unreadable replies after which a judging fails. They are stored, so asking again gives the same replies."""
 
-Asked = tuple[str, str, str, int | None, int, int]
+JudgingPlace = tuple[str, str, str, int | None, int, int]
 """Model, kind and identifier of a unit, turn, and number of the judging."""
 _ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\",;)]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b")
 _STATUS: Final = re.compile(r"\b(answered|status|code|error|http)(\W{1,3})(\d{3})\b", re.IGNORECASE)
@@ -91,11 +91,11 @@ class Failures:
 
     def lines(self) -> Iterator[str]:
         """The most frequent reasons with their counts, turns first."""
-        yield from _told(self.reasons, f"of {self.due:,} turns")
+        yield from _list_reasons(self.reasons, f"of {self.due:,} turns")
         if any(re.search(rf"{OF_ONE_REQUEST} is too l(?:ong|arge)", why) for why in self.reasons):
             yield "fewer --frames or a smaller --longest-side make shorter requests, in a run with another signature"
         for protocol, reasons in self.unjudged.items():
-            yield from _told(reasons, f"of {self.judgings.get(protocol, 0):,} judgings by {protocol}")
+            yield from _list_reasons(reasons, f"of {self.judgings.get(protocol, 0):,} judgings by {protocol}")
 
 
 def failures_of(turns: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[JudgedScore]]) -> Failures:
@@ -119,8 +119,8 @@ def failures_of(turns: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[Jud
     unread = scored = 0
     for protocol, rows in judged.items():
         # One question to the judge gives rows of several criteria.
-        asked, given, read_twice = set[Asked](), set[Asked](), set[Asked]()
-        failing: dict[Asked, str] = {}
+        asked, given, read_twice = set[JudgingPlace](), set[JudgingPlace](), set[JudgingPlace]()
+        failing: dict[JudgingPlace, str] = {}
         for row in rows:
             if row.judge == "none" or (row.model, row.unit_id, row.turn_index, row.epoch) in without:
                 continue
@@ -208,7 +208,7 @@ def group_reasons(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(found, key=lambda entry: (-entry[1], entry[0]))
 
 
-def _told(reasons: Mapping[str, int], of: str) -> Iterator[str]:
+def _list_reasons(reasons: Mapping[str, int], of: str) -> Iterator[str]:
     found = group_reasons(reasons)
     for reason, count in found[:MOST_REASONS]:
         yield f"{count:,} {of}: {reason}"

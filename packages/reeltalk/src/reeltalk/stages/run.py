@@ -63,7 +63,7 @@ from reeltalk.store.runs import (
 )
 from reeltalk.store.tables import PLAYED_TABLES
 
-Asked = tuple[str, Turn | AnsweredTurn]
+VideoTurn = tuple[str, Turn | AnsweredTurn]
 """The video that a turn is about, and the turn."""
 
 
@@ -139,7 +139,7 @@ def open_embedder(metrics: Sequence[str], tell: Tell) -> SentenceEmbedder | Reel
 
 def check_judging(
     settings: JudgeSettings,
-    turns: Iterable[Asked],
+    turns: Iterable[VideoTurn],
     content: Content | None,
     *,
     tell: Tell,
@@ -274,10 +274,10 @@ class Usage:
             player: The `ServedModel` that answered, if there was one.
             judge: The `ServedModel` that judged, if there was one.
         """
-        kept = sum(model.kept for model in (player, judge) if model is not None)
+        reused = sum(model.reused for model in (player, judge) if model is not None)
         peak_memory = player.peak_memory() if player is not None and player.peak_memory is not None else None
         at_a_time = tuple(said for model in (player, judge) if model is not None and (said := model.at_a_time))
-        return cls(budget.spent, kept, peak_memory, judge.origins if judge is not None else {}, at_a_time)
+        return cls(budget.spent, reused, peak_memory, judge.origins if judge is not None else {}, at_a_time)
 
 
 @dataclass(frozen=True, repr=False)

@@ -49,7 +49,7 @@ class TextIndex:
         """Add a unit."""
         kind: Kind = "chains" if isinstance(unit, QAChain) else "dialogues"
         self._counts[kind] += 1
-        if (said := _said(unit)) is not None:
+        if (said := _unit_words(unit)) is not None:
             digest = hashlib.blake2b("\n".join(said).encode(), digest_size=16).digest()
             self._groups[kind, digest].append((unit.id, unit.video_id))
 
@@ -74,7 +74,7 @@ def film_key(video: Video) -> str:
     return video.lookalikes or video.sha256 or video.id
 
 
-def _said(unit: QAChain | Dialogue) -> tuple[str, ...] | None:
+def _unit_words(unit: QAChain | Dialogue) -> tuple[str, ...] | None:
     """The words of its questions and answers; None if they are too few to compare."""
     answers = [_WORD.findall(turn.references[0].casefold()) if turn.references else [] for turn in unit.turns]
     if len(unit.turns) < 2 or sum(map(len, answers)) < FEWEST_ANSWER_WORDS:

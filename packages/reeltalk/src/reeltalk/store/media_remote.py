@@ -133,7 +133,7 @@ def pull(
     moved = TransferredFiles(redact(where), len(found), size_bytes, len(known), tuple(absent))
     if not dry_run:
         counter = _Counter("bringing media", len(found), size_bytes, progress)
-        traffic = Traffic(counter.told)
+        traffic = Traffic(counter.add_bytes)
         work = functools.partial(_fetch_named, remote, benchmark.media.folder, traffic)
         _move(work, found, traffic, at_once, counter, f"from {redact(where)}")
         if found and read_remote(benchmark.path) is None:
@@ -184,7 +184,7 @@ def push(
     if dry_run:
         return moved
     counter = _Counter("writing media", len(waiting), size_bytes, progress)
-    traffic = Traffic(counter.told)
+    traffic = Traffic(counter.add_bytes)
     work = functools.partial(_put_named, remote, benchmark, traffic)
     _move(work, waiting, traffic, at_once, counter, f"to {redact(where)}")
     if verify:
@@ -192,7 +192,7 @@ def push(
         if absent:
             raise RemoteError(f"{len(absent):,} files are not at {redact(where)} although they were written there")
         counter = _Counter("reading back", len(names), sum(sizes.values()), progress)
-        traffic = Traffic(counter.told)
+        traffic = Traffic(counter.add_bytes)
         _move(
             functools.partial(_read_back, remote, traffic),
             written,
@@ -212,11 +212,11 @@ class _Counter:
         self.what, self.files, self.size_bytes, self.progress = what, files, size_bytes, progress
         self.done = self.done_bytes = 0
 
-    def told(self, size_bytes: int) -> None:
+    def add_bytes(self, size_bytes: int) -> None:
         self.done_bytes += size_bytes
         self.show()
 
-    def ended(self) -> None:
+    def add_file(self) -> None:
         self.done += 1
         self.show()
 
@@ -253,7 +253,7 @@ def _move(
         if isinstance(outcome, ReeltalkError):
             failed.append(outcome)
         else:
-            counter.ended()
+            counter.add_file()
     if failed:
         raise RemoteError(
             f"{len(failed):,} of {len(items):,} files did not get {where}: {failed[0]}; the others did, run the "

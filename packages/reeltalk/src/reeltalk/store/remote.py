@@ -275,10 +275,10 @@ class Remote:
             cause = error.__cause__
             # The driver of web servers raises this error for every failure.
             if self.scheme in WEB and cause is not None and getattr(cause, "status", None) not in (404, 410):
-                raise RemoteError(f"{doing} {where} failed: {_words(cause)}", passing=True) from None
+                raise RemoteError(f"{doing} {where} failed: {_error_text(cause)}", passing=True) from None
             raise _AbsentError(f"{doing} {where}: there is no such file, folder or bucket; check the address") from None
         except PermissionError as error:
-            said = _words(error)
+            said = _error_text(error)
             raise RemoteError(
                 f"{doing} {where}: the store refuses ({said}); check the credentials it is given"
             ) from None
@@ -288,8 +288,8 @@ class Remote:
             raise
         except Exception as error:
             if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"):
-                raise RemoteError(f"{doing} {where}: no credentials were found ({_words(error)})") from None
-            raise RemoteError(f"{doing} {where} failed: {_words(error)}", passing=True) from None
+                raise RemoteError(f"{doing} {where}: no credentials were found ({_error_text(error)})") from None
+            raise RemoteError(f"{doing} {where} failed: {_error_text(error)}", passing=True) from None
 
 
 class _AbsentError(RemoteError):
@@ -315,5 +315,5 @@ def _patience() -> dict[str, Any]:
     return {"client_kwargs": {"timeout": aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=SILENCE_S)}}
 
 
-def _words(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return " ".join(redact(str(error)).split())[:200] or type(error).__name__

@@ -358,7 +358,7 @@ def describe_unfinished(path: Path) -> str:
         if (path / ANSWERS).is_file():
             turns = [turn for turn in open_rows(path / ANSWERS, AnsweredTurn) if turn.state.is_due or turn.has_failed]
             far += f" with answers to {sum(not turn.has_failed for turn in turns):,} of {len(turns):,} turns"
-        elif (kept := _kept_replies(path / REPLIES)) is not None:
+        elif (kept := _count_replies(path / REPLIES)) is not None:
             far += f" with {kept:,} replies that are kept" if kept else " in which nothing was answered yet"
     run = run_to_retry(path)
     again = f"'reeltalk retry {run}' or " if (run / COMMAND).is_file() else ""
@@ -370,7 +370,7 @@ def run_to_retry(path: Path) -> Path:
     return path.parent.parent if path.resolve().parent.name == CONTROLS_FOLDER else path
 
 
-def _kept_replies(path: Path) -> int | None:
+def _count_replies(path: Path) -> int | None:
     """Number of replies in a store; None if it is unknown. Processes that write to the store are not disturbed."""
     if not path.is_file():
         return None

@@ -242,7 +242,7 @@ def cached_scores(hashes: Mapping[str, str], read: Callable[[], RunScores]) -> R
     with contextlib.suppress(RuntimeError):
         folder = cache_folder() / "frames"
         places = [folder / f"{digest}-{part}.parquet" for part in ("answers", "judged", "floor")]
-        if (kept := _kept(places)) is not None:
+        if (kept := _read_cache(places)) is not None:
             return kept
         made = read()
         # A cache that cannot be written costs time only.
@@ -256,7 +256,7 @@ def cached_scores(hashes: Mapping[str, str], read: Callable[[], RunScores]) -> R
     return read()
 
 
-def _kept(places: Iterable[Path]) -> RunScores | None:
+def _read_cache(places: Iterable[Path]) -> RunScores | None:
     import polars as pl
 
     with contextlib.suppress(OSError, pl.exceptions.PolarsError):

@@ -19,7 +19,7 @@ MOST_THUMBS: Final = 240
 """Most pictures on a contact sheet."""
 THUMB_EVERY_S: Final = 15.0
 """A long video has a picture for each such part of its length."""
-MOST_KEPT: Final = 960
+MOST_PICTURES: Final = 960
 """Pictures that are kept to choose from, 43 kB each."""
 LABEL_PX: Final = 16
 GAP_PX: Final = 4
@@ -88,10 +88,10 @@ class Thumbnail(NamedTuple):
 
 
 class Thumbnails:
-    """Keeps at most `MOST_KEPT` pictures of a stream, evenly spread, whatever its length."""
+    """Keeps at most `MOST_PICTURES` pictures of a stream, evenly spread, whatever its length."""
 
     def __init__(self) -> None:
-        self.kept: list[Thumbnail] = []
+        self.pictures: list[Thumbnail] = []
         self._every, self._seen = 1, 0
 
     def add(self, pts_s: float, bgr: Picture) -> None:
@@ -100,15 +100,15 @@ class Thumbnails:
         self._seen += 1
         if not due:
             return
-        if len(self.kept) == MOST_KEPT:
-            self.kept = self.kept[::2]
+        if len(self.pictures) == MOST_PICTURES:
+            self.pictures = self.pictures[::2]
             self._every *= 2
             if (self._seen - 1) % self._every:
                 return
         height, width = bgr.shape[:2]
         scale = THUMB_WIDTH_PX / max(width, height)
         size = max(1, round(width * scale)), max(1, round(height * scale))
-        self.kept.append(Thumbnail(pts_s, cv2.resize(bgr, size, interpolation=cv2.INTER_AREA)))
+        self.pictures.append(Thumbnail(pts_s, cv2.resize(bgr, size, interpolation=cv2.INTER_AREA)))
 
     def chosen(self, cuts_s: Sequence[float], duration_s: float) -> list[Thumbnail]:
         """The pictures of a contact sheet in order: the first of each shot, and others evenly from the rest.
@@ -117,16 +117,16 @@ class Thumbnails:
             cuts_s: First frame of each shot except the first, in order.
             duration_s: Length of the video.
         """
-        shots = [bisect_right(cuts_s, thumb.pts_s) for thumb in self.kept]
+        shots = [bisect_right(cuts_s, thumb.pts_s) for thumb in self.pictures]
         first = [place for place, shot in enumerate(shots) if place == 0 or shots[place - 1] != shot]
         most = min(MOST_THUMBS, max(USUAL_THUMBS, len(first), int(duration_s / THUMB_EVERY_S)))
-        rest = sorted(set(range(len(self.kept))) - set(first))
+        rest = sorted(set(range(len(self.pictures))) - set(first))
         places = (
             [*pick_evenly(first, most), *pick_evenly(rest, most - len(first))]
             if len(first) < most
             else pick_evenly(first, most)
         )
-        return [self.kept[int(place)] for place in sorted(places)]
+        return [self.pictures[int(place)] for place in sorted(places)]
 
 
 def load_font() -> None:

@@ -130,7 +130,7 @@ def played(
         assert all(
             row.state != "unscored" for rows in evaluation.scores.values() for row in rows if "." not in row.criterion
         )
-        return player.asked - player.kept, judge.asked - judge.kept
+        return player.questions - player.reused, judge.questions - judge.reused
 
 
 @pytest.mark.parametrize("protocol", ASKED_BY_ONE_PROTOCOL)

@@ -342,12 +342,12 @@ def test_pictures_in_memory_are_bounded_and_the_others_are_read_again(tmp_path: 
     path, _ = CONSTANT.make()
 
     async def run() -> None:
-        async with FrameServer(media(path), FULL, tmp_path, processes=1, kept_bytes=30_000) as server:
+        async with FrameServer(media(path), FULL, tmp_path, processes=1, cache_bytes=30_000) as server:
             screening = await server.open(script(5.0))
             frames, _ = screening.at(0)
             first = [await screening.jpeg(frame.reference) for frame in frames]
             assert sum(map(len, first)) > 60_000
-            assert 0 < sum(map(len, server._kept.values())) <= 30_000
+            assert 0 < sum(map(len, server._cached.values())) <= 30_000
             assert [await screening.jpeg(frame.reference) for frame in frames] == first
             shutil.rmtree(tmp_path)
             with pytest.raises(BenchmarkError, match="was made and cannot be read"):

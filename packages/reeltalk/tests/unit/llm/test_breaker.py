@@ -102,8 +102,8 @@ class TestCounting:
 
     def test_a_kept_reply_allows_as_many_refused_requests_as_an_answer(self) -> None:
         breaker = Breaker("tiny", give_up_after_s=600)
-        breaker.record_kept()
-        breaker.record_kept()
+        breaker.record_reused()
+        breaker.record_reused()
         failures(breaker, 3 * IN_A_ROW - 1, "invalid")
         with pytest.raises(OutageError, match="24 times in a row"):
             failures(breaker, 1, "invalid")
@@ -111,7 +111,7 @@ class TestCounting:
     def test_a_kept_reply_does_not_show_that_the_server_answers(self) -> None:
         breaker = Breaker("tiny", give_up_after_s=600)
         failures(breaker, IN_A_ROW - 1, "connection")
-        breaker.record_kept()
+        breaker.record_reused()
         with pytest.raises(OutageError, match="8 times in a row"):
             failures(breaker, 1, "connection")
 

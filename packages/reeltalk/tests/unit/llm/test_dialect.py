@@ -65,7 +65,7 @@ def test_a_server_is_learned_at_its_first_refusals_and_remembered(family: str, t
         serve(ruled(RULES[family], lambda _body: "fine")) as server,
         ReplyStore(tmp_path / "replies.sqlite") as store,
     ):
-        with contextlib.closing(LanguageModel(endpoint(server.base_url), budget=budget, kept=store)) as first:
+        with contextlib.closing(LanguageModel(endpoint(server.base_url), budget=budget, store=store)) as first:
             assert first.ask(USER, schema=schema).text == "fine"
             learned_in = server.count
             assert first.ask(USER, schema=schema).text == "fine"
@@ -75,7 +75,7 @@ def test_a_server_is_learned_at_its_first_refusals_and_remembered(family: str, t
         check_sent(server.requests[-1], family)
         assert {name: server.requests[-1].get(name) for name in sampling} == sampling
         # Another command that has the same replies sends the same at once.
-        with contextlib.closing(LanguageModel(endpoint(server.base_url), kept=store)) as second:
+        with contextlib.closing(LanguageModel(endpoint(server.base_url), store=store)) as second:
             assert second.sampling == sampling
             assert second.ask(USER, schema=schema).text == "fine"
         assert server.count == learned_in + 2
@@ -85,11 +85,11 @@ def test_a_server_is_learned_at_its_first_refusals_and_remembered(family: str, t
 @pytest.mark.parametrize("family", RULES)
 def test_many_requests_at_a_time_learn_together(family: str, tmp_path: Path) -> None:
     async def ask(url: str, store: ReplyStore) -> list[Any]:
-        sender = WireSender(endpoint(url), kept=store)
+        sender = WireSender(endpoint(url), store=store)
         model = create_served_model(sender.endpoint, sender, store, connections=20)
         questions = [model.ask([Message("user", str(n))], schema=json_schema(Verdict)) for n in range(40)]
         try:
-            return [(await asyncio.gather(*questions))[0].text, model.sampling, model.asked_sampling]
+            return [(await asyncio.gather(*questions))[0].text, model.sampling, model.requested_sampling]
         finally:
             await sender.close()
 
@@ -109,9 +109,9 @@ def test_the_preflight_learns_all_of_it(family: str, tmp_path: Path) -> None:
         serve(ruled(RULES[family], lambda _body: "ready"), models=["any"], sees_preflights=True) as server,
         ReplyStore(tmp_path / "replies.sqlite") as store,
     ):
-        found = preflight(endpoint(server.base_url), images=True, schema=True, kept=store)
+        found = preflight(endpoint(server.base_url), images=True, schema=True, store=store)
         asked = server.count
-        with contextlib.closing(LanguageModel(endpoint(server.base_url), kept=store)) as model:
+        with contextlib.closing(LanguageModel(endpoint(server.base_url), store=store)) as model:
             model.ask(USER, schema=json_schema(Verdict))
         assert server.count == asked + 1
         check_sent(server.requests[-1], family)
@@ -123,7 +123,7 @@ def test_kept_replies_stay_valid_whatever_a_server_takes(tmp_path: Path) -> None
     with serve(lambda _body: "fine") as server, ReplyStore(tmp_path / "replies.sqlite") as store:
         for dialect in (Dialect(), Dialect(refuses=("max_tokens", "seed", "temperature"))):
             store.keep_dialect("any", server.base_url, dialect)
-            with contextlib.closing(LanguageModel(endpoint(server.base_url), kept=store)) as model:
+            with contextlib.closing(LanguageModel(endpoint(server.base_url), store=store)) as model:
                 assert CachedModel(model, store).ask(USER).cached is (dialect != Dialect())
         assert server.count == 1
 

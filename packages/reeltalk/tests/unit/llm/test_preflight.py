@@ -159,13 +159,13 @@ def test_a_server_that_takes_no_schema_is_told_of_and_remembered(tmp_path: Path)
         return refusal(400, "bad request") if "response_format" in body else "ready"
 
     with serve(reply, sees_preflights=True) as server, ReplyStore(tmp_path / "replies.sqlite") as store:
-        found = check(server.base_url, schema=True, kept=store)
+        found = check(server.base_url, schema=True, store=store)
         assert len(found.notes) == 1
         assert "is sent no JSON schema" in found.notes[0]
         assert store.dialect("tiny", server.base_url) == found.dialect
         assert not found.dialect.takes("response_format")
         before = server.count
-        check(server.base_url, schema=True, kept=store)
+        check(server.base_url, schema=True, store=store)
         assert server.count == before + 1
 
 

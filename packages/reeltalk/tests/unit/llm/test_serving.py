@@ -160,7 +160,7 @@ class TestReplies:
             assert server.count == 2
         assert {reply.text for reply in replies} == {"hello"}
         assert [reply.cached for reply in replies].count(False) == 1
-        assert (model.asked, model.kept) == (10, 9)
+        assert (model.questions, model.reused) == (10, 9)
 
     def test_errors_are_never_kept(self, store: ReplyStore) -> None:
         with serve(in_turn(Answer(401, {"error": {"message": "no such key"}}), "hello")) as server:

@@ -135,7 +135,7 @@ def test_what_is_flagged_goes_with_what_hangs_on_it() -> None:
         ("free", 2): "flagged: leak.blind",
         ("free", 3): AFTER_LEFT_OUT,
     }
-    assert found.kept == {TurnState.PASSED: 10, TurnState.UNVERIFIED: 2}
+    assert found.selected == {TurnState.PASSED: 10, TurnState.UNVERIFIED: 2}
     left = found.content
     assert [(unit.id, len(unit.turns)) for unit in left.chains] == [("a", 5), ("b", 3)]
     assert [(unit.id, len(unit.turns)) for unit in left.dialogues] == [("sound", 2), ("free", 2)]
@@ -164,7 +164,7 @@ def test_only_reviewed_are_those_that_people_accepted() -> None:
     whole.reviews = [accept("a", turn, place) for place, turn in enumerate(whole.chains[0].turns) if place != 3]
     found = select_turns(whole, "reviewed")
     assert [(unit.id, len(unit.turns)) for unit in found.content.chains] == [("a", 3)]
-    assert found.kept == {TurnState.ACCEPTED: 3}
+    assert found.selected == {TurnState.ACCEPTED: 3}
     assert found.sentence.startswith("left out 17 of 20 turns (")
     assert not found.content.rewrites
     whole.reviews = []
@@ -177,7 +177,7 @@ def test_nothing_is_known_of_an_imported_benchmark_and_all_of_it_stays() -> None
     whole.gates = []
     found = select_turns(whole)
     assert found.content is whole
-    assert (found.sentence, found.left, found.kept.total()) == ("", (), 0)
+    assert (found.sentence, found.left, found.selected.total()) == ("", (), 0)
 
 
 def test_a_release_holds_no_flagged_turn_and_records_what_it_left_out(benchmark: Benchmark, tmp_path: Path) -> None:

@@ -530,5 +530,5 @@ def test_reading_keeps_each_turn_where_it_stands(make_paired_run: RunMaker) -> N
     board = build_leaderboard([make_paired_run({"a": random_turns(1, 2, 2), "b": random_turns(2, 3, 1)})])
     read = Turns(board)
     assert read.places["unit_id"].to_list() == ["d0", "d0", "d1", "d1", "d2"]
-    assert (read.asked > 0).sum(axis=0).tolist() == [4, 3]
+    assert (read.wordings > 0).sum(axis=0).tolist() == [4, 3]
     assert read.kinds() == ["turn", "kind"]

@@ -108,14 +108,14 @@ def test_moments_are_counted_along_their_video(make: Maker) -> None:
     moments = (0.0, 9.9, 10.0, 99.0, 100.0)
     turns = [turn(asked_at_s=moment, evidence=[Interval(start_s=0.0, end_s=2.5)]) for moment in moments]
     found = count_dataset(make(Content(videos=[video("v1", duration_s=100.0)], chains=[chain("c", *turns)])))
-    assert found.asked_at == {0: 2, 1: 1, 9: 2}
+    assert found.by_tenth == {0: 2, 1: 1, 9: 2}
     assert found.evidence_s.counts == {2.5: 5}
     assert found.is_streaming
 
 
 def test_a_moment_without_the_length_of_its_video_has_no_place_along_it(make: Maker) -> None:
     found = count_dataset(make(Content(videos=[video("v1")], chains=[chain("c", turn(asked_at_s=3.0), turn())])))
-    assert (found.moments, found.asked_at, found.is_streaming) == (1, {}, False)
+    assert (found.moments, found.by_tenth, found.is_streaming) == (1, {}, False)
 
 
 def test_tags_are_shares_of_tagged_questions_and_rare_ones_are_flagged(make: Maker) -> None:

@@ -53,7 +53,7 @@ def turns(
         },
         credit=credit,
         tag_credit={tag: np.array(values, float) for tag, values in (tag_credit or {}).items()},
-        was_asked=np.ones(credit.shape, bool),
+        due=np.ones(credit.shape, bool),
         measures=("accuracy",) * credit.shape[1],
     )
 

@@ -159,9 +159,9 @@ def test_the_oldest_streams_go_where_all_keep_too_much(kind: type[Plain]) -> Non
     streams = StreamCache(kind, fps=2.0, most_bytes=1000)
     for n in range(20):
         streams.answer([shown(f"{n}?", n)])
-        assert sum(kept.stream.memory_bytes for kept in streams._kept) <= 1000
-    assert 1 < len(streams._kept) <= 4
-    assert len(StreamCache(kind, fps=2.0, most_bytes=0)._kept) == 0
+        assert sum(kept.stream.memory_bytes for kept in streams._streams) <= 1000
+    assert 1 < len(streams._streams) <= 4
+    assert len(StreamCache(kind, fps=2.0, most_bytes=0)._streams) == 0
 
 
 def test_what_is_no_question_and_what_is_no_picture(kind: type[Plain]) -> None:

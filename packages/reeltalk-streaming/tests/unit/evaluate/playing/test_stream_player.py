@@ -121,7 +121,7 @@ def test_what_is_kept_is_bounded_and_what_is_lost_is_made_anew(folder: Path, mon
     turns = played(player, PlaySettings(history="golden"), Screen())
     assert player.frames_encoded == 2 + 4 + 6 + 8
     assert turns[0].text == expected[0].text
-    assert len(player._kept) == 1
+    assert len(player._held) == 1
 
 
 def test_dialogues_at_the_same_time_do_not_disturb_each_other(folder: Path) -> None:

@@ -105,7 +105,7 @@ def difference_reasons(
     found += _history(table, row, own)
     found += _answering([number for number in own if ANSWERING_PART in number.parts])
     if any(number.metric.split(".")[0] == "cogme" for number in own):
-        found += _told("correctness", "choice", own, lambda number: number.parts.get("correctness"))
+        found += _find_differences("correctness", "choice", own, lambda number: number.parts.get("correctness"))
     if any(number.metric in TEXT_METRICS for number in own):
         toks = _each(own, lambda number: number.parts.get("tok"), among=lambda number: number.metric in TEXT_METRICS)
         found.append(DifferenceReason("text metrics", f"their tokeniser and variants are not published; here {toks}"))
@@ -150,7 +150,7 @@ def _judge(table: PublishedTable, own: Sequence[OwnNumber]) -> list[DifferenceRe
             DifferenceReason("judge", f"not published; {_each(own, lambda number: number.parts.get('judge'))} here")
         ]
     else:
-        found = _told("judge", table.judge, own, lambda number: number.parts.get("judge"), same=_same_model)
+        found = _find_differences("judge", table.judge, own, lambda number: number.parts.get("judge"), same=_same_model)
     worded = [number for number in own if PUBLISHED not in number.parts]
     if worded:
         found.append(DifferenceReason("prompt", f"ours asks the judge in our own words: {_each(worded, _prompt)}"))
@@ -190,7 +190,7 @@ def _answering(own: Sequence[OwnNumber]) -> list[DifferenceReason]:
 def _version(table: PublishedTable, own: Sequence[OwnNumber]) -> list[DifferenceReason]:
     if table.version is None:
         return []
-    return _told("version", table.version, own, lambda number: number.parts.get("version"))
+    return _find_differences("version", table.version, own, lambda number: number.parts.get("version"))
 
 
 def _frames(table: PublishedTable, row: PublishedRow, own: Sequence[OwnNumber]) -> list[DifferenceReason]:
@@ -202,7 +202,7 @@ def _frames(table: PublishedTable, row: PublishedRow, own: Sequence[OwnNumber]) 
         if table.judge is None:
             return []
         return [DifferenceReason("frames", f"not published; {_each(own, _frames_of)} here")]
-    return _told("frames", str(shown), own, _frames_of)
+    return _find_differences("frames", str(shown), own, _frames_of)
 
 
 def _frames_of(number: OwnNumber) -> str | None:
@@ -218,14 +218,14 @@ def _history(table: PublishedTable, row: PublishedRow, own: Sequence[OwnNumber])
     if not asked:
         return []
     if stated is not None:
-        return _told("history", stated, asked, lambda number: number.parts.get("history"))
+        return _find_differences("history", stated, asked, lambda number: number.parts.get("history"))
     if table.judge is None:
         return []
     told = f"nobody says whose answers stood in it; {_each(asked, lambda number: number.parts.get('history'))} here"
     return [DifferenceReason("history", told)]
 
 
-def _told(
+def _find_differences(
     kind: str,
     theirs: str,
     own: Sequence[OwnNumber],

@@ -419,7 +419,7 @@ class FrameServer:
         folder: Stores pictures and facts of each video. You may delete it while nothing runs.
         processes: Videos that are decoded at a time.
         limits: Limits of one call of a child process. By default the time grows with the number of frames.
-        kept_bytes: Maximum size of the pictures in memory.
+        cache_bytes: Maximum size of the pictures in memory.
         control: The pictures that are shown in place of the video's own. The times of frames do not change.
         seed: Seed of the control's draws.
         others: For each video, the video whose pictures the control `other-video` shows.
@@ -433,19 +433,19 @@ class FrameServer:
         processes: int = 2,
         *,
         limits: Limits | None = None,
-        kept_bytes: int = CACHE_BYTES,
+        cache_bytes: int = CACHE_BYTES,
         control: Control | None = None,
         seed: int = 17,
         others: Mapping[str, str] | None = None,
     ) -> None:
         self.settings: Final = settings
         self._control, self._seed, self._others = control, seed, others or {}
-        self._media, self._kept_bytes = media, kept_bytes
+        self._media, self._cache_bytes = media, cache_bytes
         self._decoder = FrameDecoder(folder, settings, processes, limits)
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._films: dict[str, VideoFile | InputError] = {}
         self._files: dict[bytes, Path] = {}
-        self._kept: OrderedDict[bytes, bytes] = OrderedDict()
+        self._cached: OrderedDict[bytes, bytes] = OrderedDict()
         self._size_bytes = 0
 
     async def __aenter__(self) -> Self:
@@ -543,8 +543,8 @@ class FrameServer:
             ValueError: No turn was shown such a frame.
             BenchmarkError: The picture is no longer in the folder.
         """
-        if (kept := self._kept.get(reference)) is not None:
-            self._kept.move_to_end(reference)
+        if (kept := self._cached.get(reference)) is not None:
+            self._cached.move_to_end(reference)
             return kept
         path = self._files.get(reference)
         if path is None:
@@ -557,11 +557,11 @@ class FrameServer:
             ) from None
         if self._control == "black":
             content = await asyncio.to_thread(black_picture, content, quality=self.settings.quality)
-        if reference not in self._kept:
-            self._kept[reference] = content
+        if reference not in self._cached:
+            self._cached[reference] = content
             self._size_bytes += len(content)
-            while self._size_bytes > self._kept_bytes:
-                self._size_bytes -= len(self._kept.popitem(last=False)[1])
+            while self._size_bytes > self._cache_bytes:
+                self._size_bytes -= len(self._cached.popitem(last=False)[1])
         return content
 
     def _reference(self, film: VideoFile, pts_s: float, source: VideoFile, at_s: float) -> bytes:

@@ -228,7 +228,7 @@ def _paths(
                     path.id,
                     index,
                     turn,
-                    _asked_at(turn, interval),
+                    _question_time(turn, interval),
                     interval,
                     source=step.ref.unit_id,
                     understood=finds_its_reference(before, step, turn),
@@ -374,7 +374,7 @@ def _is_answered(turn: Turn, task: str | None, rounds: Rounds) -> bool:
     return any(label in ONE_ABILITY for label in turn.labels.get("mt_video_bench.task", ()))
 
 
-def _asked_at(turn: Turn, intervals: tuple[Interval, ...]) -> float | None:
+def _question_time(turn: Turn, intervals: tuple[Interval, ...]) -> float | None:
     """The time of a turn of a path: its own, else the end of its clip."""
     if turn.asked_at_s is not None:
         return turn.asked_at_s

@@ -32,7 +32,7 @@ MODEL: Final = "model"
 
 
 @dataclass(frozen=True)
-class AskedTurn:
+class DueTurn:
     """One question with the dialogue before it."""
 
     turn: AnsweredTurn
@@ -65,9 +65,9 @@ class _NoPictures:
         raise ValueError(f"no frame {reference!r} was shown")
 
 
-def list_asked_turns(
+def list_due_turns(
     scripts: Iterable[Script], settings: PlaySettings, *, subtitles: Subtitles | None = None
-) -> list[AskedTurn]:
+) -> list[DueTurn]:
     """Every turn that is asked, in the order of the scripts.
 
     Args:
@@ -82,28 +82,28 @@ def list_asked_turns(
     if settings.shown_history not in ("golden", "none"):
         raise ValueError(f"a history of kind {settings.shown_history} cannot be written before a model has answered")
     forms = answer_forms(settings.prompt, settings.answer_style)
-    found = [turn for script in scripts for turn in asyncio.run(_asked(script, settings, forms, subtitles))]
+    found = [turn for script in scripts for turn in asyncio.run(_collect_turns(script, settings, forms, subtitles))]
     if not found:
         raise BenchmarkError("there is nothing to ask; 'reeltalk report BENCH --format text' counts what there is")
     return found
 
 
-async def _asked(
+async def _collect_turns(
     script: Script, settings: PlaySettings, forms: AnswerForms | None, subtitles: Subtitles | None
-) -> Sequence[AskedTurn]:
+) -> Sequence[DueTurn]:
     listener = _Listener([])
     rows = [
         row
         async for row in play_script(script, listener, NoFrameSource(), _NoPictures(), settings, subtitles=subtitles)
     ]
     told = iter(listener.seen)
-    found: list[AskedTurn] = []
+    found: list[DueTurn] = []
     for row, step in zip(rows, script.steps, strict=True):
         if step.answered:
             seen = next(told)
             turn = answered_turn(script, step, MODEL, Response(""), row.played)
             found.append(
-                AskedTurn(
+                DueTurn(
                     turn=turn.model_copy(update={"state": AnswerState.ANSWERED}),
                     index=step.turn_index,
                     history=tuple((past.question, past.answer) for past in seen.history),
@@ -114,7 +114,7 @@ async def _asked(
 
 
 def question_rows(
-    turns: Sequence[AskedTurn], content: Content, media: Callable[[str], Path | None], *, start: Path
+    turns: Sequence[DueTurn], content: Content, media: Callable[[str], Path | None], *, start: Path
 ) -> list[dict[str, Json]]:
     """One row for each turn, in the order in which they are asked, without its answer.
 

@@ -27,7 +27,7 @@ FRAMES: Final = 4
 CHARACTERS: Final = 400
 
 
-class TellingAnswer(NamedTuple):
+class ExampleAnswer(NamedTuple):
     """A model's answer to a turn."""
 
     model: int
@@ -39,7 +39,7 @@ class TellingAnswer(NamedTuple):
     """What the judge read, or said; empty if it said nothing."""
 
 
-class TellingTurn(NamedTuple):
+class ExampleTurn(NamedTuple):
     """A turn, and why to look at it."""
 
     why: str
@@ -50,12 +50,12 @@ class TellingTurn(NamedTuple):
     title: str
     """The name of its dialogue."""
     reference: str
-    answers: list[TellingAnswer]
+    answers: list[ExampleAnswer]
     frames: list[tuple[str, str]]
     """Pictures below the site, and their times."""
 
 
-def telling_turns(site: Site, standings: Standings) -> list[TellingTurn]:
+def choose_example_turns(site: Site, standings: Standings) -> list[ExampleTurn]:
     """At most five turns, of as many reasons and videos as there are.
 
     A turn that no model can do says most about the benchmark, one on which they disagree about the models, and an
@@ -91,11 +91,11 @@ def telling_turns(site: Site, standings: Standings) -> list[TellingTurn]:
         for kind, queue in queues.items():
             if queue and len(chosen) < MOST:
                 chosen.setdefault(queue.pop(0), kind)
-    told = []
+    examples = []
     for row, (why, show) in chosen.items():
         turn, title = _turn(site, row)
-        told.append(
-            TellingTurn(
+        examples.append(
+            ExampleTurn(
                 why,
                 f"turns.html#show={show}",
                 f"dialogues/{turn.file}#{turn.anchor}",
@@ -106,7 +106,7 @@ def telling_turns(site: Site, standings: Standings) -> list[TellingTurn]:
                 [],
             )
         )
-    return _with_frames(site, told, [site.turns.videos[row] for row in chosen])
+    return _with_frames(site, examples, [site.turns.videos[row] for row in chosen])
 
 
 def _spread(site: Site, rows: Sequence[int]) -> list[int]:
@@ -137,9 +137,9 @@ def _is_unread(answer: ShownAnswer) -> bool:
     return any(text in (NAMES_NONE, NAMES_SEVERAL) or text.partition(": ")[2].startswith(UNREAD) for text in said)
 
 
-def _answer(answer: ShownAnswer, index: int, credit: float) -> TellingAnswer:
+def _answer(answer: ShownAnswer, index: int, credit: float) -> ExampleAnswer:
     read = "; ".join(dict.fromkeys(text for _, text in _sayings(answer) if text != EMPTY_ANSWER))
-    return TellingAnswer(
+    return ExampleAnswer(
         index,
         limit_text(shorten_line(answer.text or "", CHARACTERS)),
         None if np.isnan(credit) else bool(credit > RIGHT),
@@ -147,19 +147,19 @@ def _answer(answer: ShownAnswer, index: int, credit: float) -> TellingAnswer:
     )
 
 
-def _with_frames(site: Site, told: list[TellingTurn], videos: Sequence[str]) -> list[TellingTurn]:
+def _with_frames(site: Site, examples: list[ExampleTurn], videos: Sequence[str]) -> list[ExampleTurn]:
     if site.benchmark is None or site.settings.media == "none":
-        return told
+        return examples
     media = SiteMedia(site.folder, site.benchmark.media, site.context.videos, site.executor)
     wanted: dict[str, set[float]] = {}
     times = []
-    for one, video_id in zip(told, videos, strict=True):
+    for one, video_id in zip(examples, videos, strict=True):
         times.append(_times(site, one.turn, video_id) if media.here(video_id) is not None else [])
         wanted.setdefault(video_id, set()).update(times[-1])
     files = media.frames({video_id: moments for video_id, moments in wanted.items() if moments})
     return [
         one._replace(frames=[(files[video, at], f"{at:.1f} s") for at in own if (video, at) in files])
-        for one, video, own in zip(told, videos, times, strict=True)
+        for one, video, own in zip(examples, videos, times, strict=True)
     ]
 
 

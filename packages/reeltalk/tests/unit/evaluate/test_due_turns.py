@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sample_videos import Numbered
 
-from reeltalk.evaluation.asked_turns import list_asked_turns
+from reeltalk.evaluation.due_turns import list_due_turns
 from reeltalk.evaluation.playing.chat import chat_player
 from reeltalk.evaluation.playing.play import NoFrameSource, Pictures, Response, TurnInput, play_script
 from reeltalk.evaluation.playing.script import make_scripts
@@ -89,7 +89,7 @@ def test_requests_are_those_of_evaluate(benchmark: Path, mode: str) -> None:
                 pass
 
     asyncio.run(run())
-    found = list_asked_turns(played, settings)
+    found = list_due_turns(played, settings)
     said = [[text for pair in turn.history for text in pair] + [turn.prompt] for turn in found]
     assert said == [[message.text for message in messages if message.role != "system"] for messages in ours.asked]
     assert len(found) == 4
@@ -98,13 +98,13 @@ def test_requests_are_those_of_evaluate(benchmark: Path, mode: str) -> None:
 
 def test_a_turn_tells_what_is_right_and_when_it_is_asked(benchmark: Path) -> None:
     played = make_scripts(Benchmark.open(benchmark).content(), PlaySettings())
-    found = {turn.turn.item_id: turn for turn in list_asked_turns(played, PlaySettings())}
+    found = {turn.turn.item_id: turn for turn in list_due_turns(played, PlaySettings())}
     assert {item: turn.turn.asked_at_s for item, turn in found.items()} == {
         "chain/01": 3.0, "chain/02": 3.0, "talk/01": 2.0, "talk/02": 4.5,
     }  # fmt: skip
     asked = "Which colour has it?\n\nA. red\nB. green\nC. None of these"
     assert found["talk/02"].prompt.startswith(f"{asked}\n\nAnswer with the letter")
-    free = {turn.turn.item_id: turn for turn in list_asked_turns(played, PlaySettings(answer_style="free"))}
+    free = {turn.turn.item_id: turn for turn in list_due_turns(played, PlaySettings(answer_style="free"))}
     assert free["talk/02"].prompt == asked
     assert free["chain/02"].history == (("What does she take?", "She takes a cup."),)
 
@@ -112,4 +112,4 @@ def test_a_turn_tells_what_is_right_and_when_it_is_asked(benchmark: Path) -> Non
 def test_a_history_of_answers_that_nobody_gave_cannot_be_written(benchmark: Path) -> None:
     played = make_scripts(Benchmark.open(benchmark).content(), PlaySettings())
     with pytest.raises(ValueError, match="predicted"):
-        list_asked_turns(played, PlaySettings(history="predicted"))
+        list_due_turns(played, PlaySettings(history="predicted"))
