@@ -23,6 +23,7 @@ from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm.model import ReplyOrigin
 from reeltalk.llm.prompts import prompts_in
 from reeltalk.schema.answers import AnsweredTurn, right_answer
+from reeltalk.schema.record import LONGEST_NAME
 from reeltalk.schema.scoring import hash_texts, plain_value, short_hash
 from reeltalk.store.documents import read_text
 from reeltalk.store.rows import sort_texts
@@ -133,7 +134,9 @@ def server_part(key: str, requested: str, origins: Iterable[ReplyOrigin]) -> tup
     names = sorted({origin.model for origin in origins})
     if all(requested == name or requested.endswith((f"/{name}", f":{name}")) for name in names):
         return ()
-    return ((key, "+".join(names).replace("|", "/")),)
+    joined = "+".join(names).replace("|", "/")
+    # A server that reports a text in place of a name, or many names, must not end the run.
+    return ((key, joined if len(joined) <= LONGEST_NAME else f"{len(names)} names {short_hash(names)}"),)
 
 
 def reference_count(counts: Iterable[int]) -> str:
