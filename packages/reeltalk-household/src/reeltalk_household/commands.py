@@ -11,7 +11,7 @@ WORLD: Final = Command(
 )
 DEMO: Final = Command(
     "reeltalk_household.cli.demo:demo",
-    "Walk through all stages offline, in three minutes.",
+    "Walk through all stages offline, in two minutes.",
     "Projects",
     "Demo",
 )

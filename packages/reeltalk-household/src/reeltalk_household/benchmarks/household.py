@@ -3,11 +3,11 @@
 A simulated household is filmed. The files are curated by their pixels alone. The facts of every clip are written as
 graphs. Question chains, linkages, paths, dialogues and checklists are constructed from the graphs. Baselines and
 reeltalk-mini answer them in dialogue and as a stream. Answers are judged without a language model, and a site shows
-the results. `make demo` runs it offline, on two cores, in about three minutes. Each verb skips finished work, so a run
+the results. `make demo` runs it offline, on two cores, in about two minutes. Each verb skips finished work, so a run
 that was stopped resumes, and a second run ends at once.
 
 The demo is small on purpose, and its numbers are estimates: `make bench-household` compares the baselines, with
-intervals, on many more videos. The size was chosen for about three minutes; the seed is the default of filming.
+intervals, on many more videos. The size was chosen for about two minutes; the seed is the default of filming.
 """
 
 import re
@@ -57,7 +57,7 @@ class Household(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     filming: FilmSettings = FilmSettings(
-        scenarios=20,
+        scenarios=16,
         houses=4,
         dev_houses=0,
         test_houses=3,

@@ -8,7 +8,7 @@ from reeltalk.cli.terminal import ProgressBar, say
 
 
 def demo(*, out: Annotated[Path, IN_OUTPUT] = Path("build/demo")) -> int:
-    """Walk through all stages: film a household, curate, construct, play, judge, report; offline, in three minutes.
+    """Walk through all stages: film a household, curate, construct, play, judge, report; offline, in two minutes.
 
     Run it again to continue after an interruption. For videos of your own, `reeltalk new NAME --template videos`
     begins a project.
