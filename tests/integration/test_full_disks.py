@@ -257,7 +257,7 @@ def test_a_disk_that_may_not_be_written(
     assert fault is None
 
 
-@pytest.mark.parametrize("name", chosen(["evaluate", "judge", "report", "curate", "export task"], PASSING))
+@pytest.mark.parametrize("name", chosen(["evaluate", "judge", "report", "curate", "export"], PASSING))
 def test_folders_for_passing_files_that_are_full(
     runs: Launcher, prepared: Prepared, name: str, tmp_path: Path, full: bool, reliability: Reliability
 ) -> None:

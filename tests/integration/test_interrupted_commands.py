@@ -43,8 +43,16 @@ TIMED: Final = frozenset(
     "took_s first_token_s cached date created made_at started ended written when at_s time duration_s seconds".split()
 )
 STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT[\w-]+")
-TIMED_FILES: Final = re.compile(r"\.(?:eval|sqlite)$|(?:^|/)(?:(?:files|steps)\.json|made-here|secret|history\.key)$")
-"""Logs, kept replies, keys that are drawn, and files that have the hashes of files with times."""
+TOOK: Final = re.compile(
+    rb" \xc2\xb7 \d+\.\d+ s(?:, first token after \d+\.\d+ s)?(?=[ <])| \xc2\xb7 kept from an earlier run"
+)
+"""How long an answer took, or that it was kept, on the page of its dialogue."""
+TIMED_FILES: Final = re.compile(
+    r"\.(?:eval|sqlite)$|(?:^|/)(?:(?:files|steps)\.json|made-here|secret|history\.key|times\.html)$"
+)
+"""Logs, kept replies, keys that are drawn, pages of times, and files with the hashes of files with times."""
+SHOWS_TIMES: Final = re.compile(r"(?:^|/)models/[^/]+\.html$")
+"""Pages of reports with numbers of how long answers took."""
 LEFT: Final = re.compile(r"(?:^|[/.])lock$|\.(?:db|sqlite)-(?:wal|shm)$")
 """What a process may leave."""
 WHAT: Final = "Ctrl-C, SIGTERM and SIGKILL at random moments of commands"
@@ -338,6 +346,8 @@ def contents(folder: Path) -> dict[str, str]:
         if data and path.suffix in (".json", ".jsonl"):
             rows = [json.loads(line) for line in (data.splitlines() if path.suffix == ".jsonl" else [data])]
             data = json.dumps(_timeless(rows)).encode()
+        elif path.suffix == ".html":
+            data = TOOK.sub(b"", data) if not SHOWS_TIMES.search(name) else re.sub(rb"\d+", b"", data)
         elif path.suffix == ".db":
             data = _counted(path)
         elif path.suffix == ".zip":
