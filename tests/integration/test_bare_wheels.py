@@ -110,7 +110,7 @@ def test_every_documented_command_works_or_says_what_is_missing(bare: Bare, tmp_
 
 
 OF_EXTRAS: Final = {
-    "evaluate BENCH --model transformers:NOWHERE --out run": "reeltalk-streaming[train]",
+    "evaluate BENCH --model transformers:CHECKPOINT --out run": "reeltalk-streaming[train]",
     "evaluate BENCH --model inspect:openai/gpt-4o --out run": "reeltalk[inspect]",
     "export hub BENCH hub": "reeltalk[hub]",
     "import qa TABLE.xlsx new --fix": "reeltalk[xlsx]",
@@ -129,7 +129,10 @@ def test_an_option_of_an_extra_says_how_to_install_it(notebook: Path, wheels: Pa
     imported = [run, "import", "qa", "questions.csv", str(benchmark), "--videos", "videos"]
     subprocess.run(imported, cwd=notebook, env=every.variables(), check=True)
     (notebook / "table.xlsx").touch()
-    places = {"BENCH": benchmark, "VIDEOS": notebook / "videos", "TABLE.xlsx": notebook / "table.xlsx"}
+    places = {
+        "BENCH": benchmark, "VIDEOS": notebook / "videos", "TABLE.xlsx": notebook / "table.xlsx",
+        "transformers:CHECKPOINT": f"transformers:{notebook}",
+    }  # fmt: skip
     commands = [[str(places.get(word, word)) for word in command.split()] for command in OF_EXTRAS]
     (tmp_path / "work").mkdir()
     done = every.each(commands, tmp_path / "work", SECONDS)
