@@ -53,8 +53,8 @@ TIMED_FILES: Final = re.compile(
 """Logs, kept replies, keys that are drawn, pages of times, and files with the hashes of files with times."""
 SHOWS_TIMES: Final = re.compile(r"(?:^|/)models/[^/]+\.html$")
 """Pages of reports with numbers of how long answers took."""
-LEFT: Final = re.compile(r"(?:^|[/.])lock$|\.(?:db|sqlite)-(?:wal|shm)$")
-"""What a process may leave."""
+LEFT: Final = re.compile(r"(?:^|[/.])lock$|\.(?:db|sqlite)-(?:wal|shm)$|/\.work/curate/ingest-\w+\.json$")
+"""What a process may leave, and files that are named by the time of another file."""
 WHAT: Final = "Ctrl-C, SIGTERM and SIGKILL at random moments of commands"
 
 
