@@ -94,6 +94,8 @@ def verdict_by_rule(entered: Entrance) -> EntranceVerdict:
     """Decide by the facts of graph-written turns, and by wording for all others."""
     if not entered.reworded and refers_back(entered.turn):
         return EntranceVerdict(False, NO_DRAFT)
+    if not has_referent(entered.before[-1] if entered.before else None, entered.turn):
+        return EntranceVerdict(False, NO_DRAFT)
     if not all_resolve((entered.turn, *entered.following)):
         return EntranceVerdict(False, FOLLOWING)
     unsaid = _words(entered.skipped) - _words(entered.before)
