@@ -30,7 +30,7 @@ from people_at_work import decide, full_content, member, unit_id, verdicts
 from reliability_page import Reliability
 from scripted_server import Answer, Body, serve
 
-from reeltalk.cli import EXIT_INTERRUPTED, INTERRUPTED_TEXT, run
+from reeltalk.cli import EXIT_INTERRUPTED, INTERRUPTED_TEXT, main, run
 from reeltalk.store.benchmark import Benchmark
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.importing import import_benchmark
@@ -498,6 +498,25 @@ def test_ctrl_c_while_a_model_says_nothing(
             print(f"{name}: the end after {after_s:.2f} s")
     tally.tried, tally.failed = 3, len(wrong)
     assert not wrong, "\n".join(wrong)
+
+
+def test_ctrl_c_that_python_wraps_in_another_error_is_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupts:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise KeyboardInterrupt
+
+    def imports() -> None:
+        type("Imported", (), {"part": Interrupts()})
+
+    monkeypatch.setattr("reeltalk.cli.commands.main", imports)
+    monkeypatch.setattr(sys, "argv", ["reeltalk", "doctor"])
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == EXIT_INTERRUPTED
+    assert "interrupted; nothing is half-written" in capsys.readouterr().err
 
 
 STARTED: Final = """

@@ -29,8 +29,10 @@ def main() -> None:
         from reeltalk.cli.commands import main as run_and_exit
 
         run_and_exit()
-    except KeyboardInterrupt:
-        # While modules were imported, before the command began.
+    except (KeyboardInterrupt, ImportError, RuntimeError) as error:
+        # While modules were imported, before the command began. Python and extensions wrap it in another error there.
+        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         print(INTERRUPTED_TEXT, file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
 
