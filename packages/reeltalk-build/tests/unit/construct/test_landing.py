@@ -41,7 +41,8 @@ from reeltalk_build.construct.step import ConstructRun
 from reeltalk_household.oracle import OraclePlayer
 from reeltalk_household.questions.asking import stories
 from reeltalk_household.questions.checking import Checker
-from reeltalk_household.writer.graph_writer import NO_PERSON, GraphWriter
+from reeltalk_household.writer.graph_linkages import NO_PERSON
+from reeltalk_household.writer.graph_writer import GraphWriter
 
 Asked = tuple[TurnRef, Turn]
 STEPS: tuple[Step, ...] = ("chains", "linkages", "paths")
